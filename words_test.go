@@ -24,8 +24,12 @@ var replaced = map[string]string{
 }
 
 // personal are words that no comment of these packages has: a comment names the component or the role.
-// The rest of them are metaphors that were declarations.
-var personal = []string{"somebody", "nobody", "anybody", "whoever", "exam", "exams", "crew", "grip", "diary", "vandal"}
+// The rest of them are metaphors, and words that the field has another one for: to check and to set.
+var personal = []string{
+	"somebody", "nobody", "anybody", "whoever", "person", "persons", "people", "stead",
+	"exam", "exams", "crew", "grip", "diary", "vandal", "story", "heed", "heeds",
+	"judge", "judges", "judged", "judging", "armed", "arms", "arming",
+}
 
 // TestWords: no file and no declaration has a word of replaced in its name, and no comment a word of
 // personal.
@@ -65,7 +69,7 @@ func TestWordsBite(t *testing.T) {
 			t.Errorf("%s is misnamed: %v", name, got)
 		}
 	}
-	for text, want := range map[string]bool{"Nobody else writes.": true, "it sits the exam": true, "No other worker writes.": false} {
+	for text, want := range map[string]bool{"Nobody else writes.": true, "it sits the exam": true, "A trigger judges the row.": true, "set by the step that armed it": true, "No other worker writes.": false} {
 		if got := len(personIn(text)) > 0; got != want {
 			t.Errorf("%q has a word of these: %v", text, got)
 		}

@@ -201,7 +201,7 @@ func (d *database) prepare(query string) (*sql.Stmt, error) {
 	return stmt, err
 }
 
-// settle judges what is judged at the end of a transaction, which never comes.
+// settle checks what is checked at the end of a transaction, which never comes.
 // SQLite has no statement for that.
 func (d *database) settle() error {
 	if d.name == "sqlite" {

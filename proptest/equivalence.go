@@ -116,8 +116,8 @@ func agrees(m *ir.Machine, result interp.Result, rej *interp.Rejection, got Outc
 	return sameDeadline(result, got.Deadline)
 }
 
-// sameDeadline compares what the last step arms; a timer that it keeps was
-// armed by an earlier one.
+// sameDeadline compares the deadline that the last step sets. A deadline that it keeps was set by an
+// earlier step.
 func sameDeadline(result interp.Result, got *Deadline) error {
 	if result.AlreadyThere() {
 		return nil

@@ -34,7 +34,7 @@ func (p Package[I, R, E, P, C, S, T, F]) Legal(t *testing.T, spec *Spec, legal f
 					if want.Legal {
 						may++
 					}
-					if err := p.judges(call, want, legal); err != nil {
+					if err := p.compare(call, want, legal); err != nil {
 						t.Errorf("%s: %s: %v", m, tc.describe(m), err)
 					}
 				}
@@ -71,8 +71,8 @@ func truthful(m *ir.Machine, tc testCase, v interp.Verdict) error {
 	return nil
 }
 
-// judges compares the verdict of the package on the event of a call.
-func (p Package[I, R, E, P, C, S, T, F]) judges(call Call, want interp.Verdict, legal func(*R, C) []fsm.Verdict) error {
+// compare compares the verdict of the package on the event of a call.
+func (p Package[I, R, E, P, C, S, T, F]) compare(call Call, want interp.Verdict, legal func(*R, C) []fsm.Verdict) error {
 	var r R
 	if call.Record != nil {
 		if err := json.Unmarshal(call.Record, &r); err != nil {

@@ -283,7 +283,7 @@ func (w *walk) between(s interp.Step) {
 	}
 }
 
-// untold tries the step after one without a history row. PostgreSQL has judged that at
+// untold tries the step after one without a history row. PostgreSQL has checked that at
 // the end of the transaction, see between.
 func (w *walk) untold(n *node) {
 	if w.db.name != "sqlite" || len(n.steps) > 1 || len(n.children) == 0 || !w.once("untold") {

@@ -33,7 +33,7 @@ type Outcome struct {
 	Transitions []string
 	Record      json.RawMessage
 	Effects     []json.RawMessage
-	// Deadline is what the state of Record arms, nil for no timer.
+	// Deadline is what the state of Record sets, or nil.
 	Deadline *Deadline
 }
 

@@ -82,8 +82,8 @@ func TestAnswersAreToldApart(t *testing.T) {
 		{429, "slow down", discovery.ErrServer, "slow down"},
 		{500, "No cluster leader", discovery.ErrServer, "No cluster leader"},
 		{503, "", discovery.ErrServer, "503"},
-		{301, "", discovery.ErrServer, "no Consul agent"},
-		{404, "<html>not here</html>", discovery.ErrServer, "no Consul agent"},
+		{301, "", discovery.ErrServer, "not that of a Consul agent"},
+		{404, "<html>not here</html>", discovery.ErrServer, "not that of a Consul agent"},
 	} {
 		for method, err := range every(t.Context(), answering(t, saying(tt.status, tt.body))) {
 			var told *consul.Error
@@ -146,7 +146,7 @@ func TestNonsenseIsNoAnswerOfConsul(t *testing.T) {
 					t.Errorf("%s after %q: %v", method, body, err)
 				}
 			case "RemoveCheck", "Withdraw", "Deregister", "Names", "Instances", "Checks", "Sessions":
-				if !errors.Is(err, discovery.ErrServer) || !strings.Contains(err.Error(), "no Consul agent") {
+				if !errors.Is(err, discovery.ErrServer) || !strings.Contains(err.Error(), "not that of a Consul agent") {
 					t.Errorf("%s after %q: %v", method, body, err)
 				}
 			}

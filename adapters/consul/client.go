@@ -53,7 +53,7 @@ func (c *Client) Close() {
 // call does one request, within the timeout. attempt says what it is about.
 func (c *Client) call(ctx context.Context, attempt string, request func(context.Context) error) error {
 	if id := discovery.Correlation(ctx); !fitsHeader(id) {
-		return invalid(attempt, fmt.Errorf("the correlation id %.80q fits no header", id))
+		return invalid(attempt, fmt.Errorf("the correlation id %.80q has characters that an HTTP header can't have", id))
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
-// What the Meta of a service says.
+// The keys in the Meta of a service.
 const (
 	metaNode         = "node_id"
 	metaRegistration = "registration_id"
@@ -29,7 +29,7 @@ func (c *Client) Register(ctx context.Context, s discovery.Service) error {
 	case s.Name == "":
 		return invalid(attempt, errors.New("the service has no name"))
 	case s.TTL <= 0:
-		return invalid(attempt, errors.New("the TTL is not positive"))
+		return invalid(attempt, errors.New("the TTL must be positive"))
 	}
 	err := c.call(ctx, attempt, func(ctx context.Context) error {
 		// Without the replacement, the check of an earlier registration would stay.
@@ -100,7 +100,7 @@ func (c *Client) deregister(ctx context.Context, serviceID, registrationID strin
 		return false, err
 	case found == nil || found.ID != serviceID:
 		return false, &Error{
-			Attempt: attempt, Kind: discovery.ErrServer, Advice: adviceNoConsul, Err: errors.New("the answer is about another service"),
+			Attempt: attempt, Kind: discovery.ErrServer, Advice: adviceNoConsul, Err: errors.New("the answer has another service"),
 		}
 	case found.Meta[metaRegistration] != registrationID:
 		return false, nil

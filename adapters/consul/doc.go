@@ -1,31 +1,29 @@
 // Package consul advertises services in Consul: Client implements discovery.Discovery and
 // discovery.Catalog on a Consul agent.
 //
-// # What a caller can rely on
+// # What it guarantees
 //
-// Every call is idempotent. No call repeats a request by itself,
-// since pauses and limits belong to the effects of the table. A request that the
-// agent does not answer ends after Options.Timeout; it may have happened.
+// Every call is idempotent. No call repeats a request: the policies of the effects do that. A
+// request without an answer ends after Options.Timeout. The agent may have carried it out.
 //
-// A service carries node_id, registration_id and correlation_id in its Meta, and
-// its check is named after the registration. So a heartbeat of an ended
-// registration finds no check, and can't keep a later one alive. Consul has no
-// delete that compares: Deregister looks whose the service is and then takes it
-// away, and a registration that takes the ID over between the two is taken away
-// in its stead. Its next heartbeat says so.
+// A service has node_id, registration_id and correlation_id in its Meta, and the name of its check
+// contains the registration. So the heartbeat of an ended registration finds no check, and can't
+// keep a later registration healthy. Consul can't compare and delete in one request: Deregister
+// first reads which registration the service belongs to, and then removes it. If another
+// registration takes over the ID in between, Deregister removes that one, and its next heartbeat
+// returns ErrNotAdvertised.
 //
-// The correlation id of the context (discovery.WithCorrelation) goes along
-// with every request as X-Correlation-ID.
+// Every request has the correlation id of its context (discovery.WithCorrelation) in the header
+// X-Correlation-ID.
 //
 // # What it needs
 //
-// An agent of one's own: Consul's agents own what is registered with them, so
-// that registering, renewing and deregistering have to use the same one. Where
-// ACLs are on, a token with service:write for the services, and for the
-// collectors service:read, node:read, session:write, and node:write to take away
-// what the agents of lost machines have left. What the token may not read is not
-// there: Consul says nothing of it.
+// A service must always use the same agent: an agent owns what is registered with it, so the
+// same one must register, renew and deregister. If ACLs are on, the token needs service:write for
+// the services. Collectors also need service:read, node:read, session:write, and node:write to
+// remove what the agents of lost machines have left. Consul leaves out of its lists what the token
+// may not read, without an error.
 //
-// No configuration file is read; of the environment the proxies that net/http
-// uses, and CONSUL_NAMESPACE and CONSUL_PARTITION, which the library does.
+// The package reads no configuration file. It reads the environment variables for proxies that
+// net/http reads, and CONSUL_NAMESPACE and CONSUL_PARTITION, which the library of Consul reads.
 package consul

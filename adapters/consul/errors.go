@@ -18,20 +18,20 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
-// Error is a failed call. errors.Is finds its kind and its cause.
+// Error is returned when a call fails. errors.Is finds its kind and its cause.
 type Error struct {
-	Attempt string // what was attempted: register service "api-1"
-	Kind    error  // of the errors of package discovery
-	Status  int    // what Consul answered; 0: nothing
+	Attempt string // the call: register service "api-1"
+	Kind    error  // one of the errors of package discovery
+	Status  int    // the HTTP status of the answer; 0: there was none
 	Advice  string // what to do
-	Err     error
+	Err     error  // the cause
 }
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("consul: %s: %v: %s: %v", e.Attempt, e.Kind, e.Advice, e.Err)
 }
 
-// Unwrap returns kind and cause.
+// Unwrap returns the kind and the cause.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 
 func invalid(attempt string, err error) *Error {
@@ -40,17 +40,17 @@ func invalid(attempt string, err error) *Error {
 
 const (
 	adviceRefused     = "start the agent, or correct its address"
-	adviceUnreachable = "look after the agent and the way to it; what was asked for may have happened"
+	adviceUnreachable = "check the agent and the network to it; the request may have been carried out"
 	adviceUntrusted   = "give the client the CA that signed the agent's certificate, and the agent's name"
 	adviceCertificate = "give the client a certificate that the agent trusts"
 	adviceToken       = "give the client a token with the permissions that it needs"
-	adviceServer      = "read the agent's log; try again when it is well"
-	adviceNoConsul    = "correct the address: this is no Consul agent"
-	adviceInvalid     = "correct what is asked for"
+	adviceServer      = "read the agent's log, and call again when it works"
+	adviceNoConsul    = "correct the address: it is not that of a Consul agent"
+	adviceInvalid     = "correct the request"
 	adviceRegister    = "register it again"
 )
 
-// classify says what an error of the library is.
+// classify returns the *Error for an error of the library.
 func classify(ctx context.Context, attempt string, err error) *Error {
 	e := &Error{Attempt: attempt, Kind: discovery.ErrUnreachable, Advice: adviceUnreachable, Err: err}
 	var answer api.StatusError
@@ -91,9 +91,9 @@ func (e *Error) classifyAnswer(answer api.StatusError) {
 	}
 }
 
-// unknown reports whether Consul says that there is no such service or check. It
-// is a 404 of newer versions and a 500 of older ones. A 404 without the words is
-// another server's, and no proof that anything is gone.
+// unknown reports whether Consul answered that a service or check does not exist: with 404, or with
+// 500 in older versions. A 404 with another text is the answer of another server, and does not prove
+// that.
 func unknown(answer api.StatusError) bool {
 	if answer.Code != http.StatusNotFound && answer.Code != http.StatusInternalServerError {
 		return false
@@ -103,8 +103,8 @@ func unknown(answer api.StatusError) bool {
 		strings.HasPrefix(body, "checkid ") && strings.HasSuffix(body, "does not have associated ttl")
 }
 
-// denied reports whether Consul refuses the token. What a server says to the
-// agent may come back as a 500.
+// denied reports whether Consul refuses the token. The agent may return the refusal of a server as a
+// 500.
 func denied(answer api.StatusError) bool {
 	switch answer.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -115,7 +115,7 @@ func denied(answer api.StatusError) bool {
 	return false
 }
 
-// garbled reports whether an answer came that is not Consul's.
+// garbled reports whether the answer is not that of Consul.
 func garbled(err error) bool {
 	for _, kind := range []any{new(*json.SyntaxError), new(*json.UnmarshalTypeError), new(*http.MaxBytesError)} {
 		if errors.As(err, kind) {
@@ -125,15 +125,15 @@ func garbled(err error) bool {
 	return false
 }
 
-// checkID refuses what can't be part of a path. Consul takes such an ID, and
-// then answers about another one.
+// checkID returns ErrInvalid for an ID that can't be part of a path. Consul would accept it and use
+// another ID.
 func checkID(attempt string, ids ...string) error {
 	for _, id := range ids {
 		switch {
 		case id == "":
 			return invalid(attempt, errors.New("the ID is empty"))
 		case !utf8.ValidString(id), strings.ContainsFunc(id, unicode.IsControl), path.Clean("/"+id) != "/"+id:
-			return invalid(attempt, fmt.Errorf("the ID %.80q would be another one in a path", id))
+			return invalid(attempt, fmt.Errorf("the ID %.80q changes when it is part of a path", id))
 		}
 	}
 	return nil

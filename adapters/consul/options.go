@@ -34,13 +34,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// validate returns the URL that Address is.
+// validate returns Address as a URL, or an error for invalid options.
 func (o Options) validate() (*url.URL, error) {
 	if o.Timeout < 0 {
 		return nil, errors.New("the timeout must not be negative")
 	}
 	if !fitsHeader(o.Token) {
-		return nil, errors.New("the token has characters that no header can carry")
+		return nil, errors.New("the token has characters that an HTTP header can't have")
 	}
 	u, err := url.Parse(o.Address)
 	switch {
@@ -49,19 +49,19 @@ func (o Options) validate() (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, errNoHost
 	case u.User != nil || u.RawQuery != "":
-		return nil, errors.New("the address must not carry a token or a query: FromURL takes it apart")
+		return nil, errors.New("the address must not have a token or a query: use FromURL")
 	}
 	return u, nil
 }
 
 var errNoHost = errors.New("the address must be a URL like http://HOST:PORT or https://HOST:PORT")
 
-// FromURL reads Options from one URL, the token in the place of a password:
+// FromURL returns the Options in a URL, with the token as its password:
 //
 //	http://:TOKEN@HOST:PORT
 //
-// Characters with a meaning in URLs are escaped with %. The token may be left
-// out. Its errors never repeat the URL, which holds a secret.
+// Characters with a meaning in URLs are escaped with %. The token may be missing. FromURL returns an
+// error if the text is not such a URL. The error does not contain the URL, which has a secret.
 func FromURL(text string) (Options, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -69,7 +69,7 @@ func FromURL(text string) (Options, error) {
 	}
 	var o Options
 	if u.User != nil {
-		o.Token, _ = u.User.Password() // none is none
+		o.Token, _ = u.User.Password() // "" if there is none
 	}
 	u.User = nil
 	o.Address = u.String()
@@ -82,5 +82,5 @@ func withoutURL(err error) error {
 	if errors.As(err, &parse) {
 		err = parse.Err
 	}
-	return fmt.Errorf("the address is no URL: %w", err)
+	return fmt.Errorf("the address is not a URL: %w", err)
 }

@@ -37,7 +37,7 @@ var sessionID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA
 func (c *Client) DestroySession(ctx context.Context, id string) error {
 	attempt := quoted("destroy session", id)
 	if !sessionID.MatchString(id) {
-		return invalid(attempt, fmt.Errorf("%.80q is no UUID", id))
+		return invalid(attempt, fmt.Errorf("%.80q is not a UUID", id))
 	}
 	return c.call(ctx, attempt, func(ctx context.Context) error {
 		_, err := c.api.Session().Destroy(id, write(ctx))

@@ -3,20 +3,23 @@
 //
 //	volumes/NAME/root     the content
 //	volumes/NAME/mounted  a marker: the volume is mounted
-//	making/RANDOM         what is being made
-//	trash/RANDOM          what is being deleted
+//	making/RANDOM         a volume that is being created
+//	trash/RANDOM          a volume that is being deleted
 //
-// Guarantees. A volume appears by one rename of what was made completely, and
-// disappears by one rename, so whatever process dies at whatever point, a
-// volume is there wholly or not at all. What a dead process left in making and
-// trash is removed by the next one that opens the place; a flock tells it from
-// what a living one is about. A volume is active as soon as it exists, and known
-// never. Where its content is visible does not change; being mounted is a
+// # What it guarantees
+//
+// One rename makes a complete volume visible, and one rename removes it. So a volume exists
+// completely or not at all, wherever a process dies. New removes what dead processes left in
+// making and trash. A flock marks what a live process works on. A volume is active as soon as it
+// exists; it is never volume.Known. The path of its content never changes. A mounted volume has a
 // marker, which a reboot does not remove.
 //
-// A snapshot shares the blocks of its origin's files where the file system can
-// (FICLONE: btrfs, xfs), and is a full copy elsewhere. Modes, times, links,
-// holes and extended attributes are kept, and owners if the process is root.
-// Nothing isolates a volume: a process that has one of its files open neither
-// notices nor prevents its end, and all volumes together may fill the disk.
+// A snapshot shares the blocks of its origin's files if the file system can do that (FICLONE:
+// btrfs, xfs), and else is a full copy. It keeps modes, times, links, holes and extended
+// attributes, and owners if the process is root.
+//
+// # What it does not guarantee
+//
+// Volumes are not isolated. A process that has a file of a volume open does not prevent that the
+// volume is destroyed, and any volume can fill the disk.
 package directory

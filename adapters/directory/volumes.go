@@ -16,7 +16,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// The folders of the place, and what is in a volume's.
+// The folders below Config.Root, and the names in the folder of a volume.
 const (
 	volumesFolder = "volumes"
 	makingFolder  = "making"
@@ -25,15 +25,16 @@ const (
 	mountedMarker = "mounted"
 )
 
-// Volumes implements volume.Volumes. It is safe for concurrent use, also beside other processes.
+// Volumes implements volume.Volumes. It is safe for concurrent use, also by several processes.
 type Volumes struct {
 	config Config
 }
 
 var _ volume.Volumes = (*Volumes)(nil)
 
-// New opens the folder, makes it if it does not exist, and removes what dead processes have left
-// in it.
+// New opens the folder Config.Root, creates it if it does not exist, and removes what dead processes
+// have left in it. It returns an error for an invalid Config, and if it can't create or clean the
+// folder.
 func New(config Config) (*Volumes, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -61,7 +62,8 @@ func (v *Volumes) marker(name string) string  { return v.path(volumesFolder, nam
 
 var validName = regexp.MustCompile(`^[a-z0-9-]{1,100}$`)
 
-// step comes before everything that changes something.
+// step is called before everything that changes something. It returns the error of ctx, or that of
+// Config.Step.
 func (v *Volumes) step(ctx context.Context, point string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -73,7 +75,7 @@ func (v *Volumes) step(ctx context.Context, point string) error {
 func (v *Volumes) Look(ctx context.Context, name string) (volume.Volume, error) {
 	found := volume.Volume{Name: name, Condition: volume.Absent}
 	if !validName.MatchString(name) {
-		return found, fmt.Errorf("%q is no name of a volume: it holds a-z, 0-9 and - only", name)
+		return found, fmt.Errorf("%q is not a volume name: use 1 to 100 of the characters a-z, 0-9 and -", name)
 	}
 	if err := ctx.Err(); err != nil {
 		return found, err
@@ -98,7 +100,7 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// active is Look that wants a volume.
+// active is like Look, but returns volume.ErrNotExist if there is no volume.
 func (v *Volumes) active(ctx context.Context, op, name string) (volume.Volume, error) {
 	found, err := v.Look(ctx, name)
 	if err == nil && found.Condition == volume.Absent {

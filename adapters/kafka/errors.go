@@ -11,25 +11,25 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// What Publish can fail with, beside the error of its context. Each is wrapped with the message, the
-// topic and Kafka's own error.
+// The errors of Publish, besides that of its context. Publish wraps each with the message, the topic
+// and Kafka's error.
 var (
 	// ErrTooLarge is returned for a message above the limit of the configuration or of the broker.
-	// A repeat would meet it again.
+	// A repeat would fail again.
 	ErrTooLarge = errors.New("the message is too large")
-	// ErrNotAllowed is returned when the credentials may not write to the topic. A repeat would
-	// meet it again until an operator grants the right.
+	// ErrNotAllowed is returned when the credentials may not write to the topic. A repeat fails
+	// until an operator grants the right.
 	ErrNotAllowed = errors.New("not allowed")
 	// ErrNoTopic is returned when the topic does not exist, or has a name that Kafka does not
 	// allow, or when the configuration has none for the effect.
 	ErrNoTopic = errors.New("no such topic")
-	// ErrUnreachable is returned when no broker has acknowledged the message in time. It may be in
-	// the topic all the same.
-	ErrUnreachable = errors.New("the brokers do not acknowledge")
+	// ErrUnreachable is returned when no broker has acknowledged the message in time. The message
+	// may be in the topic nevertheless.
+	ErrUnreachable = errors.New("no broker has acknowledged the message")
 )
 
-// published returns the error of a message that was not acknowledged. What a repeat would meet
-// again is an *engine.PermanentError: the engine makes the message a dead letter.
+// published returns the error of a message that was not acknowledged. If a repeat would fail again,
+// it is an *engine.PermanentError, and the engine makes the message a dead letter.
 func published(messageID, topic string, err error) error {
 	kind, permanent := kindOf(err)
 	if kind != nil {
@@ -42,8 +42,7 @@ func published(messageID, topic string, err error) error {
 	return err
 }
 
-// kindOf returns which of the errors above err is, nil for none, and whether a repeat would meet it
-// again.
+// kindOf returns which of the errors above err is, or nil, and whether a repeat would fail again.
 func kindOf(err error) (kind error, permanent bool) {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -62,7 +61,7 @@ func kindOf(err error) (kind error, permanent bool) {
 	return nil, false
 }
 
-// PoisonError marks a message that can't be handled, however often it is delivered.
+// PoisonError is returned by a handler for a message that it can never handle. See Poison.
 type PoisonError struct{ Err error }
 
 func (e *PoisonError) Error() string { return e.Err.Error() }
@@ -70,8 +69,8 @@ func (e *PoisonError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *PoisonError) Unwrap() error { return e.Err }
 
-// Poison marks the error of a handler as one that each delivery of the message would meet again.
-// The consumer moves the message to the dead-letter topic, with the reason. Poison(nil) is nil.
+// Poison returns err as a *PoisonError: the handler would fail at every delivery of the message, so
+// the consumer moves the message to the dead-letter topic, with the reason. Poison(nil) is nil.
 func Poison(err error) error {
 	if err == nil {
 		return nil

@@ -112,8 +112,8 @@ const (
 	SELECT machine, record_id, kind, version, due_at, event, payload, record_state, correlation FROM due`
 )
 
-// Claim leases due work in one round trip. It needs another one only if all messages that it
-// looked at wait behind others.
+// Claim implements store.Store. It takes one round trip, and further ones only while all messages
+// that it reads wait behind others.
 func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if err := s.current(ctx, s.pool); err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func TestRulesFollowARenamedColumn(t *testing.T) {
 			t.Errorf("claimed %d messages, want %d: %v", len(tasks), want, err)
 		}
 	}
-	judged := func(n int, column string) {
+	checked := func(n int, column string) {
 		t.Helper()
 		d.created(t, n)
 		if err := d.sends(n, column, "elsewhere"); err == nil || !strings.Contains(err.Error(), column+", delivery or work are not those of the effect") {
@@ -67,17 +67,17 @@ func TestRulesFollowARenamedColumn(t *testing.T) {
 			t.Errorf("a message is refused: %v", err)
 		}
 	}
-	judged(1, "destination")
+	checked(1, "destination")
 	claims(1)
 	for n := range 2 {
 		must(t, s.MigrateTo(ctx, beforeDestination))
-		judged(2+2*n, "lane")
+		checked(2+2*n, "lane")
 		due.Token[0]++
 		if tasks, err := running.Claim(ctx, due); !errors.Is(err, store.ErrStore) || !strings.Contains(err.Error(), "destination does not exist") {
 			t.Errorf("a process of another version claims %d messages, %v", len(tasks), err)
 		}
 		must(t, s.Migrate(ctx, nil))
-		judged(3+2*n, "destination")
+		checked(3+2*n, "destination")
 		claims(2)
 	}
 	if n := d.count(t, "fsm_outbox WHERE destination = 'kafka' AND state = 'delivering' AND cut = 0"); n != 5 {

@@ -1,35 +1,31 @@
-// Package postgres is the engine's store for a fleet: any number of processes
-// share one PostgreSQL database (15 or later). It keeps the engine's tables
-// (fsm_outbox, fsm_deadlines, fsm_keys, fsm_schema) beside those of the
-// machines, in one schema.
+// Package postgres implements store.Store with PostgreSQL 15 or later. Any number of processes may
+// share a database. The engine's tables (fsm_outbox, fsm_deadlines, fsm_keys, fsm_pauses,
+// fsm_forced and fsm_schema) and those of the machines are in one schema.
 //
 // # What it needs
 //
-// The tables and their triggers are found by the search path. Every connection
-// of the pool must therefore have the schema first in its search_path;
-// [PoolConfig] sees to it. Migrate needs the right to create tables, functions
-// and triggers in that schema, and the schema itself if it is missing. At run
-// time SELECT, INSERT, UPDATE and, for fsm_deadlines, DELETE are enough.
+// The store finds tables and triggers by the search path, so every connection of the pool must
+// have the schema first in its search_path. [PoolConfig] sets it. Migrate needs the right to
+// create tables, functions and triggers in that schema, and to create the schema if it is
+// missing. At run time SELECT, INSERT, UPDATE and, for fsm_deadlines and fsm_pauses, DELETE are
+// enough.
 //
 // # What it guarantees
 //
-// Transactions are READ COMMITTED. A record's row is compared with the state
-// and the version that were read, in the WHERE clause of the UPDATE that
-// replaces it, so of two writers one commits and the other gets a conflict.
-// Claims skip rows that another worker is claiming and never wait. A transaction of
-// the caller's own that is given to FireTx must be READ COMMITTED too: at a higher
-// level its snapshot misses what a claim has parked since (see migration 0005).
+// Transactions are READ COMMITTED. The UPDATE of a record has the state and the version that were
+// read in its WHERE clause, so of two writers one commits and the other gets a conflict. Claims
+// skip rows that another worker is claiming and never wait. A transaction that the caller gives
+// to FireTx must be READ COMMITTED too: at a higher level its snapshot does not contain what a
+// claim has parked since (see migration 0005).
 //
-// A connection that breaks while a commit is under way leaves the outcome open:
-// an [UnknownOutcomeError]. Firing again with the same idempotency key answers
-// it.
+// If a connection breaks during a commit, the outcome is unknown: an [UnknownOutcomeError]. Fire
+// again with the same idempotency key to find out.
 //
 // # Round trips
 //
-// A transaction begins with its first write and in the same packet, and what an
-// event leads to is one statement or one pipeline of them, which commits: an event
-// costs a read and a write. See [Store.Save]. The events of a batch, and the outcomes
-// of tasks that end together, are stored by a few statements for all of them.
+// An event takes two round trips, a read and a write. The transaction begins in the packet of its
+// first write, and the last write commits it: see [Store.Save]. The events of a batch, and the
+// outcomes of tasks that end together, take a few statements for all of them.
 //
 // # PgBouncer
 //
@@ -42,17 +38,16 @@
 // default_transaction_isolation,enable_seqscan,jit,search_path, and give the role of
 // the processes the settings of [PoolConfig] by ALTER ROLE … SET.
 //
-// LISTEN needs a connection to the server itself. In transaction mode PgBouncer gives
-// the server connection to others and no notification arrives; a worker then finds
-// work when it polls (engine.Config.PollInterval). To hear of work at once, use a pool
-// that connects to the server, or to a PgBouncer database in session mode, in processes
-// that call Run. BeforeConnect of the pool applies to the connection that listens too.
+// LISTEN needs a connection to the server itself. In transaction mode PgBouncer gives the server
+// connection to other clients, and no notification arrives. A worker then finds work when it
+// polls (engine.Config.PollInterval). To find it at once, processes that call Run need a pool
+// that connects to the server, or to a PgBouncer database in session mode. BeforeConnect of the
+// pool also applies to the connection that listens.
 //
 // # Wake-ups
 //
-// After a commit that left something to do, the store sends a NOTIFY on the
-// channel fsm_work_<schema>, at most once in [Options].NotifyInterval. [Store.Wait]
-// listens on a connection of its own. A lost notification delays work until the
-// engine polls, no longer. See notify.go for why it is not part of the
-// transaction.
+// After a commit that left work, the store sends a NOTIFY on the channel fsm_work_<schema>, at
+// most once in [Options].NotifyInterval. [Store.Wait] listens on its own connection. A lost
+// notification delays work until the engine polls. notify.go says why the NOTIFY is not part of
+// the transaction.
 package postgres

@@ -26,14 +26,14 @@ func (e *UnknownOutcomeError) Error() string {
 // Is makes errors.Is(err, store.ErrStore) hold.
 func (e *UnknownOutcomeError) Is(target error) bool { return target == store.ErrStore }
 
-// Unwrap returns what broke the connection.
+// Unwrap returns the error of the connection.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
-// SearchPathError is returned when the connections of the pool have a search path other than the
-// store's schema.
+// SearchPathError is returned by Migrate and MigrateTo if the search path of the pool's connections
+// does not begin with the store's schema.
 type SearchPathError struct {
-	Schema  string // of the store
-	Current string // that unqualified names mean
+	Schema  string // the schema of the store
+	Current string // the first schema of the search path
 }
 
 func (e *SearchPathError) Error() string {
@@ -52,7 +52,8 @@ const (
 	stateMessageMoved   = "FS103"
 )
 
-// wrap says that the store failed, unless err is about a race.
+// wrap returns err as store.ErrConflict if PostgreSQL rolled back the transaction because of another
+// one, and else as store.ErrStore. It returns nil for nil.
 func wrap(attempt string, err error) error {
 	if err == nil {
 		return nil
@@ -63,16 +64,14 @@ func wrap(attempt string, err error) error {
 	return store.Failed(attempt, err)
 }
 
-// raced reports whether PostgreSQL gave a transaction up for the sake of
-// another one.
+// raced reports whether PostgreSQL rolled back a transaction because of another one.
 func raced(err error) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && (refused.Code == lockNotAvailable || strings.HasPrefix(refused.Code, transactionRollback))
 }
 
-// ailing reports whether an error is that of the server, and not of what it was
-// asked: it lacks a resource, an operator or a timeout intervened, the system or
-// PostgreSQL itself failed, or it takes no writes.
+// ailing reports whether the server failed, and not the statement: it lacks a resource, an operator
+// or a timeout intervened, the system or PostgreSQL itself failed, or the server is read-only.
 func ailing(err error) bool {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
@@ -82,18 +81,18 @@ func ailing(err error) bool {
 	return refused.Code == readOnly || slices.ContainsFunc([]string{"53", "57", "58", "XX"}, ail)
 }
 
-// subject is what a statement of a Save is about.
+// subject is the commit, or the commits, that a statement of Save writes.
 type subject struct {
 	commit *store.Commit
 	keys   []*store.IdempotencyKey // that the statement inserts
 	// expected is the version that the record should have had.
 	expected int64
-	several  []*store.Commit // it is about each, of one machine; commit is the first
-	level    int             // of several: which of their steps
+	several  []*store.Commit // all commits of the statement, of one machine; commit is the first
+	level    int             // of several: the index of the step
 }
 
-// named is the subject with this id, where there are several. Without it what
-// is said is about the machine.
+// named returns the subject for the record with this id. If none of several has the id, the subject
+// has only the machine.
 func (about subject) named(id string) subject {
 	if len(about.several) == 0 {
 		return about
@@ -106,8 +105,8 @@ func (about subject) named(id string) subject {
 	return subject{commit: &store.Commit{Machine: about.commit.Machine, Tables: about.commit.Tables}}
 }
 
-// holder is the id of the record that met its like, of several; "" if it was
-// something else that was refused.
+// holder returns the id of the record, of several, that exists already. It returns "" if another
+// constraint failed.
 func (about subject) holder(refused *pgconn.PgError) string {
 	if refused.ConstraintName != about.commit.Tables.Record+"_pkey" {
 		return ""
@@ -120,7 +119,7 @@ func (about subject) holder(refused *pgconn.PgError) string {
 	return ""
 }
 
-// explain turns the error of a statement into what Save documents.
+// explain returns the error of Save for the error of a statement.
 func explain(about subject, err error) error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) || raced(err) {
@@ -144,7 +143,7 @@ func explain(about subject, err error) error {
 	return wrap("save", err)
 }
 
-// conflict reads what fsm_conflict found.
+// conflict returns the error for the detail that fsm_conflict reports.
 func conflict(about subject, detail string) error {
 	var now struct {
 		ID      string
@@ -157,7 +156,7 @@ func conflict(about subject, detail string) error {
 	return &store.ConflictError{Machine: c.Machine, ID: c.ID, Expected: about.expected, Version: now.Version, State: now.State}
 }
 
-// taken tells which unique constraint was met.
+// taken returns the error for a unique constraint that failed.
 func taken(about subject, refused *pgconn.PgError) error {
 	c := about.commit
 	switch {
@@ -176,7 +175,7 @@ func taken(about subject, refused *pgconn.PgError) error {
 	return &store.UniqueError{Machine: c.Machine, ID: c.ID, Constraint: refused.ConstraintName, Err: refused}
 }
 
-// usable returns an error if a commit can't even be sent.
+// usable returns an error if a commit can't be sent.
 func usable(ctx context.Context, conn *pgx.Conn) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -187,10 +186,9 @@ func usable(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// ended explains why a commit that was sent did not succeed. What the server
-// says is certain, unless it was shutting the connection down. What pgx says
-// about errors that are safe to retry is not asked: after a connection broke
-// while it was reading, it reports that it could not begin.
+// ended returns the error for a commit that was sent and failed. An error of the server is certain,
+// unless the server was closing the connection. ended does not use pgconn.SafeToRetry: if a
+// connection broke while pgx was reading, that reports that nothing was sent.
 func ended(conn *pgx.Conn, err error) error {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) && refused.SeverityUnlocalized != "FATAL" && refused.SeverityUnlocalized != "PANIC" {

@@ -9,15 +9,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// listener waits for notifications on a connection of its own, outside of the
-// pool's limit. Of the goroutines that wait one reads the connection, and what
-// it hears wakes them all.
+// listener waits for notifications on its own connection, which does not count for the pool's
+// limit. Of the waiting goroutines one reads the connection. A notification wakes all of them.
 type listener struct {
 	pool    *pgxpool.Pool
 	channel string
 
 	turn chan struct{} // holds a value while a goroutine reads the connection
-	// Of the goroutine that has the turn: the connection, or the one that is being made.
+	// Only the goroutine that has the turn uses these: the connection, or the one being made.
 	conn   *pgx.Conn
 	coming *coming
 
@@ -29,8 +28,8 @@ func newListener(pool *pgxpool.Pool, channel string) *listener {
 	return &listener{pool: pool, channel: channel, turn: make(chan struct{}, 1), heard: make(chan struct{})}
 }
 
-// Wait returns when a process that shares the database has left work, and after d at the latest.
-// While the server can't be reached it waits for d.
+// Wait implements store.Store. It returns when a process that shares the database has committed work,
+// and after d at the latest. If the server can't be reached, it blocks for d and returns nil.
 func (s *Store) Wait(ctx context.Context, d time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Load answers queries in one round trip. If it reads nothing but records of one table, it needs
+// Load implements store.Store, in one round trip. If it reads only records of one table, it needs
 // one statement.
 func (s *Store) Load(ctx context.Context, tx pgx.Tx, queries []store.Query) ([]store.Row, error) {
 	if err := s.current(ctx, tx); err != nil {

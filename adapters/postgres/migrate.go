@@ -15,19 +15,20 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Version is the version of the engine's tables that this store works with: the
-// number of its last migration.
+// Version is the version of the engine's tables that this store needs: the number of its last
+// migration.
 const Version = 12
 
 // names of the migrations, in their order.
 var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_rows", "0005_parked", "0006_suspects", "0007_pauses", "0008_forced", "0009_cancel", "0010_cut_twice", "0011_states", "0012_destination"}
 
-// Migrate creates the schema, brings the engine's tables to the current version, creates the
-// missing tables of the machines, and installs the rules of their rows, in one transaction under
-// an advisory lock: of several processes that start at the same time one migrates and the others
-// wait. Tables may refer to tables of another machine, in any order. A record table that lacks
-// columns of its machine is a *store.TableError. If the database differs from the schema of a
-// machine, Migrate commits everything else and returns a *store.DriftError.
+// Migrate implements store.Store, in one transaction under an advisory lock: if several processes
+// start at the same time, one migrates and the others wait. It creates the schema if it is missing.
+// Tables may refer to tables of other machines, whatever the order of the list. It changes nothing
+// and returns a *store.TableError if a record table lacks columns of its machine, a
+// *store.SchemaError if a later program has migrated the database, and a *SearchPathError. If the
+// database differs from the schema of a machine, Migrate commits everything else and returns a
+// *store.DriftError.
 func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
 	var drift *store.DriftError
 	err := s.exclusively(ctx, func(tx pgx.Tx) error {
@@ -50,11 +51,12 @@ func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
 	return wrapSchema("migrate", err)
 }
 
-// MigrateTo brings the engine's tables, and only those, to another version. Version 0 removes them
-// with their content.
+// MigrateTo brings the engine's tables, and only those, to another version, in one transaction.
+// Version 0 removes them with their content. It returns an error if this program does not know the
+// version, and a *store.SchemaError if a later program has migrated the database.
 func (s *Store) MigrateTo(ctx context.Context, version int) error {
 	if version < 0 || version > Version {
-		return fmt.Errorf("migrate: there is no version %d, the last is %d", version, Version)
+		return fmt.Errorf("migrate: there is no version %d: use 0 to %d", version, Version)
 	}
 	s.migrated.Store(false)
 	err := s.exclusively(ctx, func(tx pgx.Tx) error { return migrate(ctx, tx, version) })
@@ -95,7 +97,7 @@ func lockOf(schema string) int64 {
 	return int64(h.Sum64())
 }
 
-// migrate takes the steps from the version that is there to the one wanted.
+// migrate runs the migrations from the version of the database to the one wanted.
 func migrate(ctx context.Context, tx pgx.Tx, want int) error {
 	if err := script(ctx, tx, "CREATE TABLE IF NOT EXISTS fsm_schema (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"); err != nil {
 		return err
@@ -139,12 +141,12 @@ func script(ctx context.Context, tx pgx.Tx, text string) error {
 	return err
 }
 
-// queries is what a pool and a transaction have in common.
+// queries is a pool or a transaction.
 type queries interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// version returns the version of the engine's tables, 0 without them.
+// version returns the version of the engine's tables, or 0 if there are none.
 func version(ctx context.Context, q queries) (v int, err error) {
 	var there bool
 	if err := q.QueryRow(ctx, "SELECT to_regclass('fsm_schema') IS NOT NULL").Scan(&there); err != nil || !there {
@@ -154,8 +156,8 @@ func version(ctx context.Context, q queries) (v int, err error) {
 	return v, err
 }
 
-// current returns a *store.SchemaError unless the engine's tables have the
-// version that the statements of this store are written for. It asks once.
+// current returns a *store.SchemaError unless the engine's tables have the version that this store
+// needs. It does not check again after it has seen that version.
 func (s *Store) current(ctx context.Context, q queries) error {
 	if s.migrated.Load() {
 		return nil
@@ -171,7 +173,8 @@ func (s *Store) current(ctx context.Context, q queries) error {
 	return nil
 }
 
-// wrapSchema keeps the errors that say more than that the store failed.
+// wrapSchema is wrap, but leaves a *store.SchemaError, a *store.TableError and a *SearchPathError
+// without store.ErrStore.
 func wrapSchema(attempt string, err error) error {
 	var schema *store.SchemaError
 	var table *store.TableError

@@ -11,17 +11,16 @@ import (
 // channelPrefix begins the name of the channel; the schema follows.
 const channelPrefix = "fsm_work_"
 
-// notifyTimeout bounds one NOTIFY: polling finds what it would have announced.
+// notifyTimeout is the longest time of one NOTIFY. After it polling finds the work.
 const notifyTimeout = 5 * time.Second
 
-// notifier tells the other processes that there is work. It does so after the
-// commit and not within it, and once in an interval however many commits there
-// are: PostgreSQL lets transactions that notify commit only one after the
-// other, and each wakes every worker. In BenchmarkWrite 16 clients wrote 1,870
-// events a second with a NOTIFY inside and 3,150 without. A transaction of the
-// caller's own does carry its NOTIFY: the store does not see it commit.
+// notifier notifies other processes that there is work. It sends a NOTIFY after the commit, not in
+// the transaction, and at most one in an interval: transactions with a NOTIFY commit one after the
+// other, and each wakes every worker. In BenchmarkWrite 16 clients wrote 1,870 events a second with
+// a NOTIFY inside the transaction and 3,150 without. A transaction of the caller does contain a
+// NOTIFY, because the store does not see it commit.
 //
-// There is no goroutine while nothing is to be told.
+// It has no goroutine while there is nothing to send.
 type notifier struct {
 	pool     *pgxpool.Pool
 	channel  string
@@ -32,7 +31,7 @@ type notifier struct {
 
 	mu     sync.Mutex
 	closed bool
-	busy   bool // a goroutine is at it
+	busy   bool // a goroutine runs send
 	more   bool // there was work since it last sent
 }
 
@@ -40,7 +39,7 @@ func newNotifier(pool *pgxpool.Pool, channel string, interval time.Duration) *no
 	return &notifier{pool: pool, channel: channel, interval: interval, stop: make(chan struct{})}
 }
 
-// notify returns at once.
+// notify starts send if it does not run. It does not block.
 func (n *notifier) notify() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -55,7 +54,7 @@ func (n *notifier) notify() {
 func (n *notifier) send() {
 	for n.next() {
 		ctx, cancel := context.WithTimeout(context.Background(), notifyTimeout)
-		_, _ = n.pool.Exec(ctx, "SELECT pg_notify($1, '')", n.channel) // a lost one is found by polling
+		_, _ = n.pool.Exec(ctx, "SELECT pg_notify($1, '')", n.channel) // if it fails, polling finds the work
 		cancel()
 		select {
 		case <-time.After(n.interval):
@@ -71,7 +70,7 @@ func (n *notifier) next() bool {
 	return n.busy
 }
 
-// close sends what is left to be told and returns.
+// close sends the pending NOTIFY and returns when it is done.
 func (n *notifier) close() {
 	n.mu.Lock()
 	if !n.closed {

@@ -14,14 +14,14 @@ const (
 	unpause = "DELETE FROM fsm_pauses WHERE machine = $1 AND effect = $2 AND destination = $3"
 )
 
-// Pause stores a pause. Its commit notifies other processes.
+// Pause implements store.Store. The commit notifies other processes.
 func (s *Store) Pause(ctx context.Context, tx pgx.Tx, p store.Pause) error {
 	_, err := tx.Exec(ctx, pause, p.Machine, p.Effect, p.Destination, p.Who, p.Why, p.At)
 	announce(tx)
 	return wrap("pause", err)
 }
 
-// Unpause removes a pause. Its commit notifies other processes.
+// Unpause implements store.Store. The commit notifies other processes.
 func (s *Store) Unpause(ctx context.Context, tx pgx.Tx, scope store.Scope) (bool, error) {
 	tag, err := tx.Exec(ctx, unpause, scope.Machine, scope.Effect, scope.Destination)
 	announce(tx)

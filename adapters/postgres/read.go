@@ -10,7 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Read answers a question with one statement, which is its snapshot.
+// Read implements store.Store. It runs one statement, so it reads one snapshot.
 func (s *Store) Read(ctx context.Context, q store.Read) (store.Page, error) {
 	if err := s.current(ctx, s.pool); err != nil {
 		return store.Page{}, err
@@ -83,7 +83,7 @@ func question(q store.Read) (statement, func(*store.Page, pgx.Rows) error, error
 			return err
 		}, nil
 	}
-	return statement{}, nil, fmt.Errorf("read %q: there is no such kind", q.Kind)
+	return statement{}, nil, fmt.Errorf("store.Read.Kind is %q, which this store does not know", q.Kind)
 }
 
 func readRecords(q store.Read) (s statement) {

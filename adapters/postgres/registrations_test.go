@@ -30,7 +30,7 @@ func (d *database) registering(t testing.TB) *Store {
 	return s
 }
 
-// caller is who fires an event: people create and register.
+// caller is who fires an event: operators create and register.
 func caller(e fsm.Payload) fsm.Caller {
 	switch e.(type) {
 	case registration.Create, registration.Register:

@@ -16,20 +16,20 @@ import (
 // first, whatever the search path of the session. Tables are named with their schema.
 const guarded = " LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS "
 
-// Functions of a machine are named by these and the machine.
+// The prefixes of the names of a machine's functions. The name of the machine follows.
 const (
 	messageRule  = "fsm_message_"
 	deadlineRule = "fsm_deadline_"
 	keyRule      = "fsm_key_"
 )
 
-// longestMachine is how long the name of a machine may be for these names.
+// longestMachine is the longest name of a machine, in bytes, that fits these names.
 const longestMachine = 63 - len(deadlineRule)
 
-// writeRules writes the functions that judge the rows of the engine's tables: for
-// each of these machines what its steps ask for, and the trigger functions that ask
-// those of all machines of the schema. Where they are there nothing is written, so
-// that a role which owns nothing can migrate, too.
+// writeRules creates the functions that check rows of the engine's tables. Those of each machine
+// accept only rows that its steps ask for. The trigger functions call those of all machines of the
+// schema. writeRules writes nothing if the functions exist, so that a role that does not own them
+// can call Migrate.
 func (s *Store) writeRules(ctx context.Context, tx pgx.Tx, machines []store.Machine) error {
 	there, err := s.functions(ctx, tx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Store) functions(ctx context.Context, tx pgx.Tx) (map[string]string, er
 // function is one of the schema's.
 type function struct{ name, declare, body string }
 
-// write makes the function, or replaces the one that is there where replace says so.
+// write creates the function. If one with its name exists, it replaces that if replace returns true.
 func (f function) write(ctx context.Context, tx pgx.Tx, there map[string]string, replace func(there, with string) bool) error {
 	if text, ok := there[f.name]; ok && !replace(text, f.body) {
 		return nil
@@ -91,11 +91,11 @@ func (f function) write(ctx context.Context, tx pgx.Tx, there map[string]string,
 	return nil
 }
 
-// rulesOf are the functions of one machine. Each returns null for a row that a step
-// of its record asks for, and else why it does not.
+// rulesOf returns the functions of one machine. Each returns null for a row that a step of its record
+// asks for, and else the reason of the refusal.
 func (s *Store) rulesOf(ctx context.Context, tx pgx.Tx, r store.RowRules) ([]function, error) {
 	if len(r.Machine) > longestMachine {
-		return nil, fmt.Errorf("its name is longer than %d bytes, of which PostgreSQL makes the name of a function", longestMachine)
+		return nil, fmt.Errorf("its name is longer than %d bytes, the limit for names of functions in PostgreSQL: choose a shorter one", longestMachine)
 	}
 	types, err := typesIn(ctx, tx, r.Tables.Record)
 	if err != nil {
@@ -111,7 +111,7 @@ type ruleBuilder struct {
 	schema, idType string
 }
 
-// function is one of the row in, a parameter list.
+// function returns a function with the parameters in.
 func (b ruleBuilder) function(prefix, in, variables, body string) function {
 	name := prefix + b.Machine
 	return function{
@@ -121,10 +121,10 @@ func (b ruleBuilder) function(prefix, in, variables, body string) function {
 	}
 }
 
-// id is the id of the row's record as its own type.
+// id returns the id of a row's record, converted to the type of the record table.
 func (b ruleBuilder) id(of string) string { return of + ".record_id::" + b.idType }
 
-// spelled tells whether the id is spelled as the engine does. Another spelling would be
+// spelled returns the condition that an id has the engine's spelling. Another spelling would be
 // another record to the engine.
 func (b ruleBuilder) spelled(of string) string {
 	if b.idType == "text" {
@@ -133,7 +133,7 @@ func (b ruleBuilder) spelled(of string) string {
 	return fmt.Sprintf("%s::text = %s.record_id", b.id(of), of)
 }
 
-// elsewhere refuses another spelling of the id.
+// elsewhere returns the statement that refuses another spelling of the id.
 func (b ruleBuilder) elsewhere(of string) string {
 	if b.idType == "text" {
 		return ""
@@ -141,11 +141,11 @@ func (b ruleBuilder) elsewhere(of string) string {
 	return fmt.Sprintf("    IF NOT (%s) THEN\n        RETURN 'the id is not spelled as the engine does';\n    END IF;\n", b.spelled(of))
 }
 
-// message judges a row of the outbox by the history row of its step. Its id follows
-// from that row and its place, so that no step has it twice (see identity in
-// runtime/engine). One expression judges the whole row: in each transaction the server
-// prepares every expression of a function that it comes to. Those behind it say
-// why a row is refused.
+// message returns the function that checks a message by the history row of its step. The id of the
+// message is derived from that row and its seq, so no step has it twice (see identity in
+// runtime/engine). One expression checks the whole message, because in each transaction the server
+// prepares every expression that it evaluates. The expressions behind it find the reason of a
+// refusal.
 func (b ruleBuilder) message() function {
 	t := b.Tables
 	var effects, asked, sent []string
@@ -191,7 +191,7 @@ func (b ruleBuilder) message() function {
 	return b.function(messageRule, "m "+b.schema+".fsm_outbox", "DECLARE\n    step text;\n    place bytea;\n", body)
 }
 
-// deadline judges a deadline by the record as it is.
+// deadline returns the function that checks a deadline by its record.
 func (b ruleBuilder) deadline() function {
 	t := b.Tables
 	legal := []string{"false"}
@@ -219,8 +219,9 @@ func (b ruleBuilder) deadline() function {
 	return b.function(deadlineRule, "d "+b.schema+".fsm_deadlines, gone boolean", "DECLARE\n    here record;\n", body)
 }
 
-// key judges an idempotency key by the history row of its event. The version is
-// that after the last step of the call, so of a chain an earlier row has the event.
+// key returns the function that checks an idempotency key by the history row of its event. The key
+// has the version after the last step of its call. In a chain of steps the history row of the event
+// is earlier.
 func (b ruleBuilder) key() function {
 	t := b.Tables
 	from := fmt.Sprintf("%s.%s AS h WHERE h.%s = %s AND h.created_at = k.created_at", b.schema, quoted(t.History), quoted(t.ID), b.id("k"))
@@ -239,8 +240,9 @@ func (b ruleBuilder) key() function {
 	return b.function(keyRule, "k "+b.schema+".fsm_keys", "", body)
 }
 
-// oneOf is the list of an IN, which is never empty: no value of a row is an empty text.
+// oneOf returns the list of an IN. It begins with the empty text, which no row has, because the list
+// must not be empty.
 func oneOf(list []string) string { return literals(append([]string{""}, list...)) }
 
-// literals is a list of SQL strings.
+// literals returns a list of SQL strings.
 func literals(list []string) string { return strings.Join(column(list, literal), ", ") }

@@ -9,25 +9,23 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Save writes accepted events in one round trip: a pipeline of statements that
-// the server stops at the first failure. A statement that finds no row to
-// change fails too (see migration 0002), so nothing behind it is done. The last
-// write of a transaction of InTx (store.Commit.Last) commits with the pipeline,
-// and where nothing but reads came before, the pipeline is the transaction.
+// Save implements store.Store. It sends one pipeline of statements, which the server stops at the
+// first failure, and blocks for one round trip. A statement that finds no row to change fails too
+// (see migration 0002), so no later statement runs. The last Save in a transaction of InTx
+// (store.Commit.Last) also commits. If the transaction has only read before, the pipeline is the
+// whole transaction.
 //
-// A step is one statement: the UPDATE of the record, of the columns that changed
-// alone, from which the INSERT of its history row follows. Several records of one
-// table are written together: the first step of each in one statement, then the
-// second of each, and so on. The effects of an event that is one step go along in
-// that statement, so that most events are a single one. What else the commits
-// lead to is one statement a kind, whatever the number of rows. What a statement
-// for several refuses may name no record: alone each would.
+// A step is one statement: the UPDATE of the changed columns of the record, with the INSERT of its
+// history row. Several records of one table are written together: one statement for the first step
+// of each, one for the second of each, and so on. If an event is one step, its messages are
+// inserted by the same statement, so most events are a single statement. Other rows take one
+// statement for each kind. If the database refuses a statement for several records, the error may
+// not name the record.
 //
-// BenchmarkWrite compares ways to write an event. In CPU time of client and server
-// together, an event with two messages in two statements took 5% more than in one,
-// and 3% more when the one was sent as a pipeline. To spell out in the statement
-// what a row of the spec fixes (event, states, effects), as one does by hand,
-// instead of sending it gained nothing, and would take a plan for each row.
+// BenchmarkWrite compares ways to write an event. In CPU time of client and server together, an
+// event with two messages took 5% more in two statements than in one, and 3% more when the one was
+// sent as a pipeline. A statement with the constants of a transition (event, states, effects), as
+// one writes it by hand, gained nothing, and needs a plan for each transition.
 func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []store.Commit) error {
 	err := s.save(ctx, tx, commits)
 	if !lacksColumn(err) {

@@ -9,7 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Settle stores the outcome of a task.
+// Settle implements store.Store.
 func (s *Store) Settle(ctx context.Context, tx pgx.Tx, done store.Settlement) error {
 	p := &pipeline{}
 	if done.ShortLockWait {

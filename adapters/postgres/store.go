@@ -13,12 +13,12 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Options configures a store. The zero value of a field means its default.
+// Options configures a Store. The zero value of a field is its default.
 type Options struct {
-	// Schema holds the tables; Migrate creates it. Default: public.
+	// Schema is the schema of the tables. Migrate creates it. Default: public.
 	Schema string
-	// NotifyInterval is the shortest time between two NOTIFYs of this process. Each is a
-	// transaction of its own. Default: 25 milliseconds.
+	// NotifyInterval is the shortest time between two NOTIFYs of this process, each in its own
+	// transaction. Default: 25 milliseconds.
 	NotifyInterval time.Duration
 }
 
@@ -37,7 +37,7 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	if len(o.Schema) > longestSchema {
-		return fmt.Errorf("postgres: the name of schema %s is longer than %d bytes", o.Schema, longestSchema)
+		return fmt.Errorf("postgres: the name of schema %s is longer than %d bytes: choose a shorter one", o.Schema, longestSchema)
 	}
 	if o.NotifyInterval < 0 {
 		return errors.New("postgres: NotifyInterval must not be negative")
@@ -45,10 +45,11 @@ func (o Options) validate() error {
 	return nil
 }
 
-// PoolConfig parses a connection string. It sets the search path to the schema of o, and the
-// default isolation level of transactions. It makes the planner prefer indices (enable_seqscan and
-// jit: off), because a connection keeps its plans, and a plan made for an empty table would scan
-// it. Other settings may be changed; make the pool with pgxpool.NewWithConfig.
+// PoolConfig returns the configuration of a pool for a connection string, or the error of the
+// parser. It sets the search path to the schema of o and the default isolation level to READ
+// COMMITTED. It turns enable_seqscan and jit off, so that the planner prefers indices: a
+// connection keeps its plans, and one for an empty table would scan it. The caller may change other
+// settings and passes the result to pgxpool.NewWithConfig.
 func PoolConfig(dsn string, o Options) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -61,7 +62,7 @@ func PoolConfig(dsn string, o Options) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// Store keeps records in PostgreSQL. It is safe for concurrent use.
+// Store implements store.Store with PostgreSQL. It is safe for concurrent use.
 type Store struct {
 	pool     *pgxpool.Pool
 	schema   string
@@ -76,11 +77,11 @@ var (
 	_ store.TimeTeller    = (*Store)(nil)
 )
 
-// New returns a store on a pool, which stays the caller's: close the store first, then the pool.
-// It does not connect.
+// New returns a Store that uses a pool. It does not connect. It returns an error for invalid options
+// and without a pool. The caller closes the Store, and then the pool.
 func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if pool == nil {
-		return nil, errors.New("postgres: a pool is needed")
+		return nil, errors.New("postgres: the pool is nil: make one with PoolConfig and pgxpool.NewWithConfig")
 	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -94,14 +95,15 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	}, nil
 }
 
-// Close sends the pending notification and closes the connection that listens. Call it after the
-// last use of the store. It may be called again.
+// Close sends the pending notification and closes the connection that listens. It blocks until both
+// are done or ctx ends, and returns the error of closing the connection. The Store must not be used
+// afterwards. Close may be called again.
 func (s *Store) Close(ctx context.Context) error {
 	s.notifier.close()
 	return s.listener.close(ctx)
 }
 
-// Time returns the time of the server.
+// Time implements store.TimeTeller: it returns the time of the server.
 func (s *Store) Time(ctx context.Context) (now time.Time, err error) {
 	err = s.pool.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now)
 	return now, wrap("ask for the time", err)

@@ -12,11 +12,12 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// rollbackTimeout bounds a rollback, which happens even when the context of the
+// rollbackTimeout is the longest time of a rollback, which also runs after the context of the
 // transaction has ended.
 const rollbackTimeout = 5 * time.Second
 
-// InTx runs f in a READ COMMITTED transaction: see store.Store.
+// InTx implements store.Store. The transaction is READ COMMITTED. It returns an
+// *UnknownOutcomeError if the connection breaks during the commit.
 func (s *Store) InTx(ctx context.Context, f func(pgx.Tx) error) error {
 	if err := s.current(ctx, s.pool); err != nil {
 		return err

@@ -1,6 +1,5 @@
-// Package prometheus shows what an engine measures to Prometheus: the metrics
-// that the specs declare, by their names, types, labels and buckets, and those
-// of the engine itself.
+// Package prometheus exports the measurements of an engine to Prometheus: the metrics that specs
+// declare, with their names, types, labels and buckets, and those of the engine itself.
 //
 //	metrics, err := prometheus.New(registry, deals, uploads)
 //	…
@@ -8,20 +7,19 @@
 //
 // # What it guarantees
 //
-// A name, a label or a value that Prometheus does not take never disturbs the
-// engine: the measurement is dropped and counted by
-// fsm_measurements_dropped_total. Two machines whose metrics would share a name
-// are found by New. Dots, which Prometheus does not take, become underscores.
-// Measurements follow the commit and are kept in memory: a crash may lose the
-// last ones, and a restart begins at zero, as Prometheus expects.
+// A name, label or value that Prometheus refuses never makes the engine fail: the measurement is
+// dropped and counted by fsm_measurements_dropped_total. New returns an error if metrics of two
+// machines have the same name. Dots in names become underscores, because Prometheus refuses dots.
+// Measurements are made after the commit and kept in memory. So a crash may lose the last ones,
+// and they start at zero after a restart, as Prometheus expects.
 //
 // # What it needs
 //
-// A registry, given by the caller: nothing here is global. Every combination of
-// label values is a time series of its own: a spec that labels by a record's id
-// asks for one a record.
+// The caller passes the registry; the package has no global one. Every combination of label values
+// is a time series, so a label with the id of a record makes one for each record.
 //
 // # What it must not know
 //
-// What a state, an event or an effect means, or where records are stored.
+// The package does not know what a state, an event or an effect means, or where records are
+// stored.
 package prometheus

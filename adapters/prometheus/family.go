@@ -17,7 +17,7 @@ type definition struct {
 	buckets          []float64 // of a histogram; none: those of the client library
 }
 
-// spelled is the name that Prometheus gets for one of a spec.
+// spelled returns the name in Prometheus for the name in a spec.
 func spelled(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
 // family is a metric with all its label values.
@@ -27,13 +27,13 @@ type family struct {
 	collector prometheus.Collector
 }
 
-// newFamily makes a family, or says what Prometheus would not take.
+// newFamily returns a family, or an error if Prometheus would refuse it.
 func newFamily(d definition, labels []string) (*family, error) {
 	if !wellFormed(d.name) {
-		return nil, fmt.Errorf("%q is no name of a metric", d.name)
+		return nil, fmt.Errorf("%q is not a name that Prometheus accepts for a metric", d.name)
 	}
 	if !slices.IsSorted(d.buckets) {
-		return nil, fmt.Errorf("the buckets of metric %s do not ascend", d.name)
+		return nil, fmt.Errorf("the buckets of metric %s must ascend", d.name)
 	}
 	if !usable(labels, d.kind) {
 		return nil, fmt.Errorf("metric %s can't have the labels %q", d.name, labels)
@@ -69,12 +69,12 @@ func newFamily(d definition, labels []string) (*family, error) {
 			return err == nil
 		}
 	default:
-		return nil, fmt.Errorf("metric %s is a %q, which is no type of a metric", d.name, d.kind)
+		return nil, fmt.Errorf("metric %s has the type %q: it must be counter, gauge or histogram", d.name, d.kind)
 	}
 	return f, nil
 }
 
-// record takes a measurement; false if it does not fit.
+// record stores a measurement. It returns false if the labels or the value do not fit the metric.
 func (f *family) record(value float64, labels []fsm.Label) bool {
 	if len(labels) != len(f.labels) {
 		return false
@@ -89,7 +89,7 @@ func (f *family) record(value float64, labels []fsm.Label) bool {
 	return f.take(value, values)
 }
 
-// usable reports whether Prometheus takes these labels.
+// usable reports whether Prometheus accepts these labels.
 func usable(names []string, kind string) bool {
 	for i, name := range names {
 		reserved := strings.HasPrefix(name, "__") || kind == "histogram" && name == "le"

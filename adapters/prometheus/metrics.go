@@ -51,7 +51,7 @@ func New(registry prometheus.Registerer, machines ...Machine) (*Metrics, error) 
 			}
 			d := definition{name: spelled(info.Name), help: "Declared by machine " + machine.Name() + ".", kind: info.Metric, buckets: info.Buckets}
 			if other, taken := owners[d.name]; taken {
-				return nil, fmt.Errorf("prometheus: metric %s of machine %s has the name %s, as one of %s has", info.Name, machine.Name(), d.name, other)
+				return nil, fmt.Errorf("prometheus: metric %s of machine %s is called %s, and so is one of %s: rename one", info.Name, machine.Name(), d.name, other)
 			}
 			owners[d.name] = "machine " + machine.Name()
 			f, err := newFamily(d, info.Labels)

@@ -236,10 +236,10 @@ func TestNewFindsWhatDoesNotFit(t *testing.T) {
 	}{
 		{"two machines", []prometheus.Machine{declared{"a", []fsm.EffectInfo{metric("x.y", "counter")}}, declared{"b", []fsm.EffectInfo{metric("x_y", "counter")}}}, "machine a"},
 		{"the engine's", []prometheus.Machine{declared{"a", []fsm.EffectInfo{metric(engine.MetricConflicts, "counter")}}}, "the engine"},
-		{"a name", []prometheus.Machine{declared{"a", []fsm.EffectInfo{metric("1x", "counter")}}}, `"1x" is no name`},
-		{"a type", []prometheus.Machine{declared{"a", []fsm.EffectInfo{metric("x", "summary")}}}, "no type"},
+		{"a name", []prometheus.Machine{declared{"a", []fsm.EffectInfo{metric("1x", "counter")}}}, `"1x" is not a name`},
+		{"a type", []prometheus.Machine{declared{"a", []fsm.EffectInfo{metric("x", "summary")}}}, `the type "summary"`},
 		{"a label", []prometheus.Machine{declared{"a", []fsm.EffectInfo{{Name: "x", Kind: fsm.EffectMetric, Metric: "histogram", Labels: []string{"le"}}}}}, `labels ["le"]`},
-		{"buckets", []prometheus.Machine{declared{"a", []fsm.EffectInfo{metric("x", "histogram", 2, 1)}}}, "do not ascend"},
+		{"buckets", []prometheus.Machine{declared{"a", []fsm.EffectInfo{metric("x", "histogram", 2, 1)}}}, "must ascend"},
 	} {
 		registry := client.NewPedanticRegistry()
 		if _, err := prometheus.New(registry, tt.machines...); err == nil || !strings.Contains(err.Error(), tt.want) {

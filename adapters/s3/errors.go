@@ -13,9 +13,9 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/object"
 )
 
-// classify turns the failure of an attempt into the errors of object.Objects, and
-// says whether another attempt may do better.
-func classify(err error) (judged error, again bool) {
+// classify returns the error of object.Objects for a failed attempt, and whether another attempt may
+// succeed.
+func classify(err error) (classified error, again bool) {
 	var answer *smithyhttp.ResponseError
 	if errors.As(err, &answer) && answer.HTTPStatusCode() != 0 { // 0: there was no answer
 		return classifyAnswer(err, answer.HTTPStatusCode())

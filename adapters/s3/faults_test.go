@@ -277,7 +277,7 @@ func TestStoreGivesUp(t *testing.T) {
 	}
 	l := newLanding(t)
 	_, err = store.Fetch(t.Context(), "bucket", "image.tar", l.temp, l.path, nil)
-	if err == nil || !strings.Contains(err.Error(), "gave up after 3 attempts") || !slices.Equal(pauses, []int{1, 2}) {
+	if err == nil || !strings.Contains(err.Error(), "3 attempts in a row failed") || !slices.Equal(pauses, []int{1, 2}) {
 		t.Errorf("paused %d: %v", pauses, err)
 	}
 	l.entries(t)

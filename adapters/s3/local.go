@@ -13,11 +13,11 @@ import (
 )
 
 // Directory is an object store of plain files: a bucket is a directory below Root, a key a path
-// below that. Neither keys nor symbolic links lead out of a bucket. A key that is not a clean
-// relative path ("a//b", "../c", "/d") does not exist here, although S3 knows such keys.
+// below that. Keys and symbolic links can't lead out of a bucket. A key that is not a clean relative
+// path ("a//b", "../c", "/d") is ErrNoObject, although S3 allows such keys.
 //
-// The ETag of a file is made of its length and the time of its last change. Fetch notices by these
-// and by the inode that a file is rewritten or replaced while it is read.
+// The ETag of a file consists of its length and the time of its last change. Fetch returns
+// ErrChanged if these or the inode change while it reads.
 type Directory struct {
 	Root string
 }
@@ -67,10 +67,10 @@ func (d Directory) fetch(ctx context.Context, bucket, key, temp, path string, pr
 // open opens the file of a key, and its bucket.
 func (d Directory) open(bucket, key string) (*os.Root, *os.File, error) {
 	if !fs.ValidPath(bucket) || bucket == "." || filepath.Base(bucket) != bucket {
-		return nil, nil, fmt.Errorf("%w: a bucket is the name of a directory", object.ErrNoObject)
+		return nil, nil, fmt.Errorf("%w: the bucket must be the name of a directory", object.ErrNoObject)
 	}
 	if !fs.ValidPath(key) || key == "." {
-		return nil, nil, fmt.Errorf("%w: a key is a clean relative path here, without . and .. in it", object.ErrNoObject)
+		return nil, nil, fmt.Errorf("%w: the key must be a clean relative path without . and ..", object.ErrNoObject)
 	}
 	root, err := os.OpenRoot(filepath.Join(d.Root, bucket))
 	if err != nil {
@@ -85,26 +85,26 @@ func (d Directory) open(bucket, key string) (*os.Root, *os.File, error) {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		file.Close()
 		root.Close()
-		return nil, nil, errors.Join(fmt.Errorf("%w: the key names something that is no regular file", object.ErrNoObject), err)
+		return nil, nil, errors.Join(fmt.Errorf("%w: the key is not that of a regular file", object.ErrNoObject), err)
 	}
 	return root, file, nil
 }
 
-// unchanged fails if the key no longer names the file that was read, as it was
-// when reading began.
+// unchanged returns ErrChanged if the key is of another file than the one that was read, or if that
+// file has changed since before.
 func unchanged(root *os.Root, key string, before fs.FileInfo, read int64) error {
 	after, err := root.Stat(filepath.FromSlash(key))
 	if err != nil {
 		return fmt.Errorf("%w: %w", object.ErrChanged, err)
 	}
 	if read != before.Size() || etagOf(before) != etagOf(after) || !os.SameFile(before, after) {
-		return fmt.Errorf("%w: it had %d bytes when reading began: fetch it again when it is at rest", object.ErrChanged, before.Size())
+		return fmt.Errorf("%w: it had %d bytes when reading began: fetch it again when it is no longer written to", object.ErrChanged, before.Size())
 	}
 	return nil
 }
 
-// classifyLocal leaves the name out of what the system says: the key is told
-// already, in quotes.
+// classifyLocal returns the error of object.Objects for an error of the file system. It leaves out
+// the path, because Fetch adds the key.
 func classifyLocal(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -49,16 +49,16 @@ func TestOddEndpoints(t *testing.T) {
 			w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(content)-1, len(content)))
 			w.WriteHeader(http.StatusPartialContent)
 			fmt.Fprint(w, content)
-		}, nil, "asked for"},
+		}, nil, "the request was for"},
 		"sends more than it announced": {head, func(w http.ResponseWriter) {
 			w.Header().Set("ETag", `"one"`)
 			fmt.Fprint(w, content, "more")
 		}, nil, object.ErrChanged, "longer"},
-		"has no ETag": {func(w http.ResponseWriter) { w.Header().Set("Content-Length", "5") }, nil, nil, nil, "does not speak S3"},
+		"has no ETag": {func(w http.ResponseWriter) { w.Header().Set("Content-Length", "5") }, nil, nil, nil, "use an S3-compatible endpoint"},
 		"has no length": {func(w http.ResponseWriter) {
 			w.Header().Set("ETag", `"one"`)
 			w.Header().Set("Transfer-Encoding", "chunked")
-		}, nil, nil, nil, "does not speak S3"},
+		}, nil, nil, nil, "use an S3-compatible endpoint"},
 		"packs what it sends": {head, func(w http.ResponseWriter) {
 			head(w)
 			w.Header().Set("Content-Encoding", "gzip")

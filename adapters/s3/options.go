@@ -22,8 +22,8 @@ type Options struct {
 	Region string
 	// Credentials sign the requests. Default: none, for public buckets.
 	Credentials aws.CredentialsProvider
-	// PathStyle puts the bucket into the path instead of the host name, as most
-	// endpoints other than AWS want it.
+	// PathStyle puts the bucket into the path instead of the host name, as most endpoints other
+	// than AWS require.
 	PathStyle bool
 	// HTTPClient sends the requests. Default: a client with limits of ten seconds for connecting
 	// and for the handshake. It must not limit the time of a whole request, since objects are
@@ -35,7 +35,8 @@ type Options struct {
 	// Attempts is how many attempts in a row may fail. An attempt that read eight megabytes does
 	// not count. Default: 8.
 	Attempts int
-	// Pause waits between two attempts; failed counts those that failed, from 1. Default: Backoff.
+	// Pause blocks before the next attempt; failed is how many attempts in a row have failed, from 1.
+	// If it returns an error, Fetch returns that error. Default: Backoff.
 	Pause func(ctx context.Context, failed int) error
 }
 
@@ -77,14 +78,14 @@ func (o Options) validate() error {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return errNoHost
 	case u.User != nil || u.RawQuery != "":
-		return errors.New("the endpoint must not carry credentials or a query: FromURL takes it apart")
+		return errors.New("the endpoint must not have credentials or a query: use FromURL")
 	}
 	return nil
 }
 
-// newHTTPClient has no limit on a whole request: the stall watch has it. It
-// leaves bodies as they are; an object stored with Content-Encoding gzip would
-// otherwise arrive unpacked, with another length and another checksum.
+// newHTTPClient returns a client without a limit for a whole request: StallTimeout limits it. The
+// client does not decompress. Otherwise an object stored with Content-Encoding gzip would have
+// another length and checksum.
 func newHTTPClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -97,12 +98,13 @@ func newHTTPClient() *http.Client {
 	}}
 }
 
-// FromURL reads Options from one URL, with path style:
+// FromURL returns the Options in a URL, with path style:
 //
 //	http://ACCESS:SECRET@HOST:PORT?region=REGION
 //
-// Characters with a meaning in URLs are escaped with %. User and region may be
-// left out. Its errors never repeat the URL, which holds a secret.
+// Characters with a meaning in URLs are escaped with %. User and region may be missing. FromURL
+// returns an error if the text is not such a URL. The error does not contain the URL, which has a
+// secret.
 func FromURL(text string) (Options, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -126,11 +128,12 @@ func withoutURL(err error) error {
 	if errors.As(err, &parse) {
 		err = parse.Err
 	}
-	return fmt.Errorf("the endpoint is no URL: %w", err)
+	return fmt.Errorf("the endpoint is not a URL: %w", err)
 }
 
-// Backoff waits a fifth of a second, twice as long each time up to ten seconds, less up to a half
-// at random. If ctx ends, it returns its error at once.
+// Backoff blocks for a random time before the next attempt: at most 0.2 seconds after the first
+// failure, twice as long after each further one, but at most 10 seconds, and at least half of that.
+// It returns the cause of ctx if that ends.
 func Backoff(ctx context.Context, failed int) error {
 	const first, longest = 200 * time.Millisecond, 10 * time.Second
 	pause := min(first<<min(failed-1, 16), longest)

@@ -55,7 +55,7 @@ func fits(v version, offset int64, out *s3.GetObjectOutput) (skip int64, err err
 	if out.ContentRange == nil {
 		skip, length = offset, v.size
 	} else if want := fmt.Sprintf("bytes %d-%d/%d", offset, v.size-1, v.size); *out.ContentRange != want {
-		return 0, fmt.Errorf("asked for %q, the endpoint sends %q", want, *out.ContentRange)
+		return 0, fmt.Errorf("the request was for %q, but the endpoint sends %q", want, *out.ContentRange)
 	}
 	if out.ContentLength != nil && *out.ContentLength >= 0 && *out.ContentLength != length {
 		return 0, fmt.Errorf("%w: %d bytes are left, the endpoint announces %d", errTruncated, length, *out.ContentLength)
@@ -103,7 +103,7 @@ func (w *stallWatch) end() {
 // explain tells a stall from the failures that it causes.
 func (w *stallWatch) explain(err error) error {
 	if errors.Is(context.Cause(w.ctx), errStalled) {
-		return fmt.Errorf("%w: nothing came for %s", errStalled, w.timeout)
+		return fmt.Errorf("%w: it sent nothing for %s", errStalled, w.timeout)
 	}
 	return err
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/object"
 )
 
-// refill is how much an attempt brings that was not in vain: a large object on
-// a bad line needs many attempts, a dead endpoint deserves few.
+// refill is how much an attempt must read so that it does not count as failed. A large object over a
+// bad network needs many attempts, an endpoint that does not answer gets few.
 const refill = 8 << 20
 
 // Store fetches objects from an S3-compatible endpoint. It is safe for
@@ -104,7 +104,7 @@ func (s *Store) look(ctx context.Context, bucket, key string) (version, error) {
 		}
 		v.size, v.etag = aws.ToInt64(out.ContentLength), aws.ToString(out.ETag)
 		if out.ContentLength == nil || v.size < 0 || v.etag == "" {
-			return 0, errors.New("the endpoint tells no length or no ETag of the object: it does not speak S3")
+			return 0, errors.New("the endpoint sends no length or no ETag of the object: use an S3-compatible endpoint")
 		}
 		v.sha256 = stated(out)
 		return 0, nil
@@ -129,7 +129,7 @@ func stated(out *s3.HeadObjectOutput) string {
 	return hex.EncodeToString(sum)
 }
 
-// insist repeats an attempt until it succeeds, fails for good, or was in vain
+// insist repeats an attempt until it succeeds, fails for good, or has failed
 // too often. The attempt says how many bytes it brought.
 func (s *Store) insist(ctx context.Context, attempt func() (int64, error)) error {
 	for failed := 0; ; {
@@ -148,7 +148,7 @@ func (s *Store) insist(ctx context.Context, attempt func() (int64, error)) error
 			failed = 0
 		}
 		if failed++; failed >= s.o.Attempts {
-			return fmt.Errorf("gave up after %d attempts in vain; try again when the endpoint is well: %w", failed, err)
+			return fmt.Errorf("%d attempts in a row failed; fetch it again when the endpoint works: %w", failed, err)
 		}
 		if err := s.o.Pause(ctx, failed); err != nil {
 			return err

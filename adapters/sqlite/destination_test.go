@@ -48,9 +48,9 @@ func (f *renamed) sends(n int, column, destination string) error {
 	return err
 }
 
-// judged fails the test unless the database accepts the message of the n-th deal with its
+// checked fails the test unless the database accepts the message of the n-th deal with its
 // destination, and with no other.
-func (f *renamed) judged(n int, column string) {
+func (f *renamed) checked(n int, column string) {
 	f.Helper()
 	f.created(n)
 	if err := f.sends(n, column, "elsewhere"); err == nil || !strings.Contains(err.Error(), "no step of its record asks for this message") {
@@ -113,7 +113,7 @@ func TestRulesFollowARenamedColumn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deals.db")
 	f := &renamed{T: t, s: open(t, path, sqlite.Options{}), running: open(t, path, sqlite.Options{}), db: raw(t, path)}
 	f.must(f.s.Migrate(t.Context(), []store.Machine{deal.Define[*sql.Tx](nil, deal.DefaultParams())}))
-	f.judged(1, "destination")
+	f.checked(1, "destination")
 	f.claims(1)
 	for n := range 2 {
 		rules := f.rulesOfDeals()
@@ -122,12 +122,12 @@ func TestRulesFollowARenamedColumn(t *testing.T) {
 			_, err := raw(t, path).Exec(text) // a new connection, which has read no earlier schema
 			f.must(err)
 		}
-		f.judged(2+2*n, "lane")
+		f.checked(2+2*n, "lane")
 		if tasks, err := f.claim(); !errors.Is(err, store.ErrStore) || !strings.Contains(err.Error(), "no such column: destination") {
 			t.Errorf("a process of another version claims %d messages, %v", len(tasks), err)
 		}
 		f.must(f.s.Migrate(t.Context(), nil))
-		f.judged(3+2*n, "destination")
+		f.checked(3+2*n, "destination")
 		f.claims(2)
 	}
 	if n := count(t, path, "fsm_outbox WHERE destination = 'kafka' AND state = 'delivering' AND cut = 0"); n != 5 {

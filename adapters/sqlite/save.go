@@ -74,7 +74,7 @@ func (w *writer) engineRows(ctx context.Context) error {
 		}
 	}
 	for _, t := range c.SetDeadlines {
-		if _, err := w.exec(ctx, arm, t.Machine, t.RecordID, string(t.Kind), t.Version, instant(t.DueAt),
+		if _, err := w.exec(ctx, setDeadline, t.Machine, t.RecordID, string(t.Kind), t.Version, instant(t.DueAt),
 			t.Event.Name, payload(t.Event.Payload), null(t.RecordState), null(t.Correlation)); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ const (
 			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // the condition of the index; for the plus see dueOf
 	insertForced  = "INSERT INTO fsm_forced (machine, record_id, version, who, why, forced_at) VALUES (?, ?, ?, ?, ?, ?)"
 	clearDeadline = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?"
-	arm           = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, record_state, correlation)
+	setDeadline   = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, record_state, correlation)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertKey = `INSERT INTO fsm_keys (machine, key, record_id, event, version, created_at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (machine, key) DO NOTHING`
@@ -128,7 +128,7 @@ func (w *writer) step(ctx context.Context, st *store.StepWrite) error {
 	if err := write(ctx, st, st.Record.Values()); err != nil {
 		return err
 	}
-	_, err := w.exec(ctx, w.sql().narrate, w.commit.IDValue, st.EventID.String(), st.Version, st.Transition, null(st.From), st.Event, st.To,
+	_, err := w.exec(ctx, w.sql().insertHistory, w.commit.IDValue, st.EventID.String(), st.Version, st.Transition, null(st.From), st.Event, st.To,
 		null(st.By.Role), null(st.By.ID), null(st.Payload), null(st.Correlation), instant(st.At))
 	if err != nil || st.Forced == nil {
 		return err

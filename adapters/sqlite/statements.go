@@ -11,13 +11,14 @@ import (
 // statements are the statements for the tables of one machine.
 type statements struct {
 	// load selects a record: its columns, then version and entered_at.
-	load             string
-	list             [2][2]string // of all states or of one; from the start or after an id. Parameters: state, id, limit
-	insert           string       // columns, version, last_event, entered_at, updated_at, created_at
-	updates          *updates
-	now              string // selects version and state
-	history, narrate string // select rows of the history; insert one
-	consumer         string // selects the event that consumed a key. Parameters: record, version, event, time
+	load          string
+	list          [2][2]string // of all states or of one; from the start or after an id. Parameters: state, id, limit
+	insert        string       // columns, version, last_event, entered_at, updated_at, created_at
+	updates       *updates
+	now           string // selects version and state
+	history       string // selects rows of the history
+	insertHistory string // inserts one
+	consumer      string // selects the event that consumed a key. Parameters: record, version, event, time
 }
 
 // statementsOf returns the statements for the tables of a machine.
@@ -32,7 +33,7 @@ func (s *Store) statementsOf(t fsm.Tables) *statements {
 func newStatements(t fsm.Tables) *statements {
 	record, id, state := quoted(t.Record), quoted(t.ID), quoted(t.State)
 	sel := "SELECT " + quotedAll(t.Columns) + ", version, entered_at FROM " + record
-	narrated := "event_id, version, transition, " + quoted(t.From) + ", event_type, " + quoted(t.To) +
+	columns := "event_id, version, transition, " + quoted(t.From) + ", event_type, " + quoted(t.To) +
 		", actor_role, actor_id, payload, correlation_id, created_at"
 	return &statements{
 		load: fmt.Sprintf("%s WHERE %s = ?", sel, id),
@@ -48,10 +49,10 @@ func newStatements(t fsm.Tables) *statements {
 		updates: newUpdates(t),
 		now:     fmt.Sprintf("SELECT version, %s FROM %s WHERE %s = ?", state, record, id),
 		history: fmt.Sprintf("SELECT %s, %s, %s FROM %s AS h WHERE %s = ?3 AND version > ?4 ORDER BY version LIMIT ?5",
-			narrated, forced("who"), forced("why"), quoted(t.History), id),
+			columns, forced("who"), forced("why"), quoted(t.History), id),
 		consumer: fmt.Sprintf("SELECT actor_role, actor_id, payload FROM %s WHERE %s = ? AND version <= ? AND event_type = ? AND created_at = ? ORDER BY version DESC LIMIT 1",
 			quoted(t.History), id),
-		narrate: fmt.Sprintf("INSERT INTO %s (%s, %s) VALUES (%s)", quoted(t.History), id, narrated, marks(12)),
+		insertHistory: fmt.Sprintf("INSERT INTO %s (%s, %s) VALUES (%s)", quoted(t.History), id, columns, marks(12)),
 	}
 }
 

@@ -36,7 +36,7 @@ var machineRules = [...]func(*subject){
 	(*subject).unused, (*subject).goNames, (*subject).sqlNames, (*subject).shadowing,
 	(*subject).contract, (*subject).reachable, (*subject).terminal,
 	(*subject).impossible, (*subject).overlap, (*subject).neverChosen, (*subject).coverage, (*subject).strict,
-	(*subject).timers, (*subject).clock, (*subject).fires, (*subject).raises,
+	(*subject).deadlines, (*subject).clock, (*subject).fires, (*subject).raises,
 	(*subject).effects, (*subject).twice, (*subject).answers, (*subject).fatal, (*subject).orders, (*subject).givenUp,
 	(*subject).invariants, (*subject).holds,
 	(*subject).defaults, (*subject).creation, (*subject).assignments, (*subject).writeOnce, (*subject).bounds, (*subject).derives,

@@ -70,7 +70,7 @@ func onceEach() check {
 const unfinished = `o.cancelled = 0 AND o.state IN ('pending', 'retry_wait', 'delivering') AND NOT ` + keptBack
 
 // keptBack selects rows o of the outbox that stand behind a dead letter.
-const keptBack = `EXISTS (SELECT 1 FROM fsm_outbox d WHERE d.machine = o.machine AND d.record_id = o.record_id AND d.lane = o.lane
+const keptBack = `EXISTS (SELECT 1 FROM fsm_outbox d WHERE d.machine = o.machine AND d.record_id = o.record_id AND d.destination = o.destination
 	AND (d.version, d.seq) < (o.version, o.seq) AND d.state = 'dead_letter' AND d.cancelled = 0 AND d.discarded_at IS NULL)`
 
 // settled: nothing is left that a worker may do.

@@ -47,7 +47,7 @@ var (
 	external   = registration.ByExternal("x-1").Caller()
 )
 
-// stories are the records of the fixture, by the names that attacks use.
+// scenarios returns the records of the fixture, by the names that attacks use.
 func scenarios() []scenario {
 	draft := []fire{{deal.Create{OwnerID: 8, PriceNano: 100}, advertiser}}
 	pending := after(draft, fire{deal.SubmitOffer{}, advertiser})

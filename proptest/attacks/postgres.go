@@ -89,7 +89,7 @@ func (d *postgresDatabase) Try(ctx context.Context, role Role, statements []stri
 	if _, err := tx.Exec(ctx, "SET LOCAL ROLE "+d.roles[role]); err != nil {
 		return 0, err
 	}
-	// What is deferred is judged as it would be by the commit.
+	// Deferred constraints are checked as the commit would check them.
 	for _, s := range append(statements[:len(statements):len(statements)], "SET CONSTRAINTS ALL IMMEDIATE") {
 		tag, err := tx.Exec(ctx, s)
 		if err != nil {

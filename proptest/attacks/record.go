@@ -162,7 +162,7 @@ func wrongTimes() []Attack {
 	}
 }
 
-// freeWrites are what the database can't judge: it knows neither the event nor who
+// freeWrites are what the database can't check: it knows neither the event nor who
 // fired it.
 func freeWrites() []Attack {
 	free := func(m move, name, why string, sets ...string) Attack {

@@ -14,8 +14,8 @@ type Database interface {
 	IDs() map[string]string
 	// Has reports whether the database has the role.
 	Has(Role) bool
-	// Try runs statements in one transaction as a role, up to what its commit
-	// judges, and takes all of it back. It returns how many rows were changed.
+	// Try runs statements in one transaction as a role, up to the checks of its
+	// commit, and rolls back. It returns how many rows were changed.
 	Try(ctx context.Context, role Role, statements []string) (changed int64, err error)
 	// Refusal returns what names the rule that err comes from; false if err is not a
 	// refusal by a rule or a missing privilege.

@@ -271,7 +271,7 @@ func brokenDeadline[Tx any](w *brokenRows[Tx], set string) {
 		did, err := e.Resume(w.Context(), "deal", broken, "operator", "its deadline is lost")
 		must(w.T, err)
 		if !did.Deadline {
-			w.Error("no timer was armed")
+			w.Error("no deadline was set")
 		}
 	}
 	w.works(e)

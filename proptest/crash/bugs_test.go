@@ -181,7 +181,7 @@ func handlersFire[Tx any](w *world[Tx]) {
 }
 
 // Bug 5: users of ORM state machines ask for the same thing again and again:
-// stop people from writing the state column directly.
+// stop clients from writing the state column directly.
 func TestTheStateColumnIsNotWrittenDirectly(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { stateColumn(sqliteWorld(t)) })
 	t.Run("postgres", func(t *testing.T) { stateColumn(postgresWorld(t)) })
@@ -239,7 +239,7 @@ func refusalNames[Tx any](w *world[Tx]) {
 	}
 }
 
-// Bug 6, second part: users don't get their timers back after a restart.
+// Bug 6, second part: users don't get their deadlines back after a restart.
 func TestTimersComeBackAfterARestart(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { timersComeBack(sqliteWorld(t)) })
 	t.Run("postgres", func(t *testing.T) { timersComeBack(postgresWorld(t)) })

@@ -109,7 +109,7 @@ func cancelRefused[Tx any](f *fixture[Tx]) {
 	}
 	db := f.noteMessages()
 	f.handlers.set("deal.events", func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
-		refused(d.ID, "a worker is at it: wait until")
+		refused(d.ID, "a worker carries it out: wait until")
 		return nil, nil
 	})
 	f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
@@ -120,7 +120,7 @@ func cancelRefused[Tx any](f *fixture[Tx]) {
 	refused(f.deadLetterOfDeal(db), "it is a dead letter: use Discard")
 	f.WantError(f.engine.Cancel(f.Context(), storetest.UUID(7).String(), "ann", "to see"), engine.ErrNotFound)
 	f.WantError(f.engine.Cancel(f.Context(), "x", "ann", "to see"), engine.ErrBadID)
-	if err := f.engine.Cancel(f.Context(), storetest.UUID(7).String(), "", "to see"); err == nil || !strings.Contains(err.Error(), "who does it, and why") {
+	if err := f.engine.Cancel(f.Context(), storetest.UUID(7).String(), "", "to see"); err == nil || !strings.Contains(err.Error(), "who and why must not be empty") {
 		f.Errorf("the error is %v", err)
 	}
 	id := f.offered()

@@ -111,7 +111,7 @@ func forceRefused[Tx any](f *fixture[Tx]) {
 	}
 	for _, reason := range [][2]string{{"", "to see"}, {"ann", ""}} {
 		_, err := f.engine.Force(f.Context(), "deal", id, deal.Expire{}, reason[0], reason[1], engine.Call{})
-		if err == nil || !strings.Contains(err.Error(), "who does it, and why") {
+		if err == nil || !strings.Contains(err.Error(), "who and why must not be empty") {
 			f.Errorf("by %q, because %q: %v", reason[0], reason[1], err)
 		}
 	}

@@ -235,7 +235,7 @@ func pauseOfNothing[Tx any](f *fixture[Tx]) {
 	}
 	scope := store.Scope{Machine: "deal"}
 	for _, reason := range [][2]string{{"", "to see"}, {"ann", ""}} {
-		if err := f.engine.Pause(f.Context(), scope, reason[0], reason[1]); err == nil || !strings.Contains(err.Error(), "who does it, and why") {
+		if err := f.engine.Pause(f.Context(), scope, reason[0], reason[1]); err == nil || !strings.Contains(err.Error(), "who and why must not be empty") {
 			f.Errorf("by %q, because %q: %v", reason[0], reason[1], err)
 		}
 	}

@@ -174,7 +174,7 @@ func databaseRefuses[Tx any]() []testCase[Tx] {
 	}
 }
 
-// handWrittenRefused runs statements that people type into databases.
+// handWrittenRefused runs statements that operators type into databases.
 func handWrittenRefused[Tx any](f *fixture[Tx]) {
 	id := f.paid()
 	const step = "version = version + 1, last_event = "

@@ -14,7 +14,7 @@ import (
 // violation is something that must not be.
 type violation struct{ rule, text string }
 
-// rule judges one promise.
+// rule checks one promise.
 type rule struct {
 	name  string
 	check func(e evidence, broken func(format string, args ...any))

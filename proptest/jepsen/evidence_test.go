@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// evidence is what the checker judges: the table, the database, the books of the
+// evidence is what the checker reads: the table, the database, the books of the
 // outside world, the journals of the processes, and what befell these.
 type evidence struct {
 	table    table

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// origin is when the story of sound evidence begins.
+// origin is when the sound evidence begins.
 var origin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func at(seconds int) time.Time { return origin.Add(time.Duration(seconds) * time.Second) }

@@ -94,7 +94,7 @@ func (e *Engine[T]) message(ctx context.Context, messageID string) (OutboxMessag
 
 // Resumed is the result of Resume.
 type Resumed struct {
-	Deadline bool // the state has a timeout, which is armed
+	Deadline bool // the state has a timeout, and its deadline is set
 	Requeued int  // dead letters that got their attempts again
 }
 

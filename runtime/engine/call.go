@@ -11,9 +11,9 @@ import (
 // What an engine and the typed client of a machine have in common is declared in package
 // client. The engine knows records of any machine.
 type (
-	// Call is what a caller says about an event besides its payload.
+	// Call has what a caller passes with an event besides its payload.
 	Call = client.Call
-	// Option says a part of a Call, to a typed client.
+	// Option sets a part of a Call of a typed client.
 	Option = client.Option
 	// Outcome is an event that was accepted.
 	Outcome = client.Outcome[fsm.Record]

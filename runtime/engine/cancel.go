@@ -26,7 +26,7 @@ func (e *Engine[T]) Cancel(ctx context.Context, messageID, who, why string) erro
 	}
 	switch refused.State {
 	case outbox.Delivering.String():
-		return fmt.Errorf("%w: a worker is at it: wait until its attempt, or its lease, has ended", err)
+		return fmt.Errorf("%w: a worker carries it out: wait until its attempt, or its lease, has ended", err)
 	case outbox.DeadLetter.String():
 		return fmt.Errorf("%w: it is a dead letter: use Discard", err)
 	}

@@ -158,8 +158,8 @@ func (e *Engine[T]) cleanUp(ctx context.Context, m *definition[T], info fsm.Effe
 func (e *Engine[T]) succeed(ctx context.Context, m *definition[T], task effectTask, r reply) error {
 	err := e.conclude(ctx, m, task, r)
 	if unrecordable(err) {
-		// The handler did its part, so this is a failed attempt of ours: it is
-		// repeated by the policy, since a person may mend what stands against it.
+		// The handler succeeded, so the engine's attempt to record it has failed. It is
+		// repeated by the policy, since an operator may remove the cause.
 		return e.fail(ctx, m, m.effects[task.msg.Effect], task, err)
 	}
 	return err
@@ -201,8 +201,8 @@ func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectI
 		case r.done:
 			err := e.conclude(ctx, m, task, r)
 			if unrecordable(err) {
-				// It has happened, so it would be wrong to tell the record that it
-				// failed: a person has to mend what stands against it.
+				// It has happened, so the record must not get its failure event. An operator
+				// has to remove the cause.
 				return e.giveUp(ctx, task, errors.Join(cause, err))
 			}
 			return err

@@ -88,7 +88,7 @@
 // The engine measures the clock of the database once a minute. The clocks of two processes may
 // differ by half a round trip. A breaker and a limit are those of one process.
 //
-// The engine does not take the locks that a spec declares; the version and the lease keep
-// records and effects safe without them. Resume does not ask again for work whose answer the
-// record refused.
+// A lock that a spec declares can be lost, so no step relies on it: the version and the lease keep
+// records and effects safe without it. Resume does not repeat an effect whose answer the record
+// refused.
 package engine

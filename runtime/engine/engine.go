@@ -50,7 +50,7 @@ func New[T any](s store.Store[T], c Config, machines ...Machine[T]) (*Engine[T],
 		return nil, fmt.Errorf("engine configuration: %w", err)
 	}
 	if s == nil {
-		return nil, errors.New("engine: a store is needed")
+		return nil, errors.New("engine: the store is nil: open one, for instance of adapters/postgres or adapters/sqlite")
 	}
 	e := &Engine[T]{store: s, config: c, machines: map[string]*definition[T]{}}
 	_, local := c.Clock.(LocalClock)

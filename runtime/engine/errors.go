@@ -16,7 +16,7 @@ var (
 	ErrUnknownState   = errors.New("unknown state")                          // see UnknownStateError
 )
 
-// What a store says, and the engine passes on. See package store.
+// The errors of a store, which the engine returns unchanged. See package store.
 var (
 	ErrExists   = store.ErrExists   // see ExistsError, UniqueError
 	ErrConflict = store.ErrConflict // see ConflictError
@@ -28,23 +28,23 @@ var (
 )
 
 type (
-	// ConflictError says that another writer was first, and what is there now.
+	// ConflictError is returned when another writer was first. It has what is stored now.
 	ConflictError = store.ConflictError
-	// ExistsError says that a record with this id exists.
+	// ExistsError is returned when a record with this id exists.
 	ExistsError = store.ExistsError
-	// UniqueError says that another record has the values of a unique constraint.
+	// UniqueError is returned when another record has the values of a unique constraint.
 	UniqueError = store.UniqueError
-	// KeyError says that an idempotency key belongs to another call.
+	// KeyError is returned when an idempotency key belongs to another call.
 	KeyError = store.KeyError
-	// RefusedError says that the database refused what an accepted event writes.
+	// RefusedError is returned when the database refuses what an accepted event writes.
 	RefusedError = store.RefusedError
-	// CorruptError says that a row exists and can't be read.
+	// CorruptError is returned when a row exists and can't be read.
 	CorruptError = store.CorruptError
-	// SchemaError says that the engine's tables have another version than the store.
+	// SchemaError is returned when the engine's tables have another version than the store needs.
 	SchemaError = store.SchemaError
-	// TableError says that a machine's table lacks what this version of the machine needs.
+	// TableError is returned when a machine's table lacks what this version of the machine needs.
 	TableError = store.TableError
-	// DriftError says that the database differs from what this program was generated with.
+	// DriftError is returned when the database differs from what this program was generated with.
 	DriftError = store.DriftError
 	// Drift lists the differences of one machine.
 	Drift = store.Drift
@@ -55,8 +55,8 @@ type (
 // Transact passes to its function, or that of a handler inside a transaction.
 var ErrNested = errors.New("this call needs a transaction of its own and is made inside one: use the Tx within Transact, FireTx or CreateTx within a handler, or call it after the commit")
 
-// VersionError says that a call with IfVersion was not applied, because the record is at another
-// version, and which. Firing again with the same IfVersion is pointless.
+// VersionError is returned when a call with IfVersion was not applied, because the record is at
+// another version. Firing again with the same IfVersion fails again.
 type VersionError struct {
 	Machine, ID string
 	IfVersion   int64  // the version that the call names

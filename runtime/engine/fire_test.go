@@ -344,9 +344,9 @@ func TestNewExplainsWhatIsWrong(t *testing.T) {
 	s := newStage(t)
 	m := s.machines()
 	for want, attempt := range map[string]func() error{
-		"given twice":     func() error { _, err := engine.New[*sql.Tx](s.store, engine.Config{}, m[0], m[0]); return err },
-		"starts machine":  func() error { _, err := engine.New[*sql.Tx](s.store, engine.Config{}, m[1]); return err },
-		"store is needed": func() error { _, err := engine.New[*sql.Tx](nil, engine.Config{}, m[0]); return err },
+		"given twice":    func() error { _, err := engine.New[*sql.Tx](s.store, engine.Config{}, m[0], m[0]); return err },
+		"starts machine": func() error { _, err := engine.New[*sql.Tx](s.store, engine.Config{}, m[1]); return err },
+		"store is nil":   func() error { _, err := engine.New[*sql.Tx](nil, engine.Config{}, m[0]); return err },
 		`level "LOUD"`: func() error {
 			_, err := engine.New[*sql.Tx](s.store, engine.Config{}, loud{registration.Define[*sql.Tx](nil, registration.DefaultParams())})
 			return err

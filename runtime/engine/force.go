@@ -8,7 +8,7 @@ import (
 )
 
 // Force lets an operator fire an event in place of another caller: the timeout of a state whose
-// deadline was lost, or the answer of an effect that nothing will give. The table judges the event
+// deadline was lost, or the answer of an effect that nothing will give. The table applies to the event
 // as in Fire: it must be legal in the record's state, and its guards and the invariants must hold.
 //
 // call.By is the caller that the operator stands in for. The table must allow its role. Without

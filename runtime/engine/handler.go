@@ -91,9 +91,9 @@ func (e *queryError) Unwrap() error { return e.err }
 const grace = 100 * time.Millisecond
 
 // call runs a handler and waits for it, but no longer than HandlerTimeout. A
-// panic is an error. A handler that heeds its context may still report within
-// the grace that follows; one that does not is left alone, and what it returns
-// later is dropped: the lease token of its attempt is spent by then. A handler
+// panic is an error. A handler that returns when its context ends may still report within
+// the grace that follows. call does not wait for another handler, and drops what it returns
+// later: the lease token of its attempt is spent by then. A handler
 // whose state was left has all of HandlerTimeout to return. once says that the effect
 // is not repeated.
 func (e *Engine[T]) call(ctx context.Context, d fsm.Dispatch, once bool, f func(context.Context) reply) (r reply) {

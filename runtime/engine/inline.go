@@ -36,7 +36,7 @@ func (e *Engine[T]) Inline(machine, effect string, f InlineFunc[T]) error {
 	}
 	info, known := m.effects[effect]
 	if !known || !info.InOutbox() || !info.Work || !info.Delivery.RepeatsUnasked() || info.Cleanup != "" {
-		return fmt.Errorf("engine: %s of machine %s is no effect with an answer, idempotent or keyed, and without a cleanup", effect, machine)
+		return fmt.Errorf("engine: %s of machine %s can't be inline: it must be an idempotent or keyed effect with an answer and without a cleanup", effect, machine)
 	}
 	m.inline[effect] = f
 	e.inlines = true

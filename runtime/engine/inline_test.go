@@ -277,9 +277,9 @@ func TestInlineNeedsAnEffectThatMayBeRepeated(t *testing.T) {
 	none := func(context.Context, *sql.Tx, []fsm.Dispatch) ([]*fsm.Event, error) { return nil, nil }
 	for _, tt := range []struct{ machine, effect, want string }{
 		{"nothing", "x", `no such machine: "nothing"`},
-		{"registration", "x", "x of machine registration is no effect with an answer"},
-		{"registration", "consul.withdraw", "consul.withdraw of machine registration is no effect with an answer"},
-		{"registration", "log_failure", "log_failure of machine registration is no effect with an answer"},
+		{"registration", "x", "x of machine registration can't be inline"},
+		{"registration", "consul.withdraw", "consul.withdraw of machine registration can't be inline"},
+		{"registration", "log_failure", "log_failure of machine registration can't be inline"},
 	} {
 		if err := s.engine.Inline(tt.machine, tt.effect, none); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", tt.effect, err)

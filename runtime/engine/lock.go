@@ -9,7 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// WithoutLock says what a worker does with an effect whose lock it can't ask for.
+// WithoutLock is what a worker does with an effect while Locker fails.
 type WithoutLock string
 
 // What a worker does while the Locker fails.

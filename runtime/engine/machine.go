@@ -26,7 +26,7 @@ type Machine[T any] interface {
 	Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error)
 	// Fire decides an event. r is not changed. The error is a *fsm.Rejection.
 	Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error)
-	// Legal judges every event of the machine for a caller at r, in spec order. A
+	// Legal returns a verdict on every event of the machine for a caller at r, in spec order. A
 	// caller that the machine does not know is an error.
 	Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error)
 	// DeadlineOf returns the deadline of r's state if it was entered at the given time; nil for

@@ -52,8 +52,8 @@ func (task effectTask) used() int64 {
 	return max(1, task.attempts()-min(cut, forgiven))
 }
 
-// repeat reports whether the effect was attempted before: also where a person,
-// who leaves a resolution, gave it its attempts again.
+// repeat reports whether the effect was attempted before, also before an operator requeued the
+// message, which leaves a resolution.
 func (task effectTask) repeat() bool { return task.msg.Attempts > 0 || task.msg.Resolution != "" }
 
 // reserved reports whether this is certainly the first attempt: the transaction
@@ -76,7 +76,7 @@ func claimed(msg OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time
 	case outbox.RetryWait:
 		_, err = record.TimeReached(now)
 	case outbox.Delivering:
-		// Whether the attempts are spent is judged after the claim: recovery may
+		// Whether the attempts are spent is decided after the claim: recovery may
 		// have to ask, to clean up, or to report first.
 		err = endLease(&record, now)
 	case outbox.Pending, outbox.Delivered, outbox.DeadLetter:

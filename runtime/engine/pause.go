@@ -100,7 +100,7 @@ func oneOf(what, name string, there []string) error {
 // checkReason refuses an act of an operator without a name or without a reason.
 func checkReason(who, why string) error {
 	if who == "" || why == "" {
-		return errors.New("engine: who does it, and why, must be said")
+		return errors.New("engine: who and why must not be empty")
 	}
 	return nil
 }

@@ -88,8 +88,8 @@ func receive[T any](t *testing.T, what string, from <-chan T) {
 	progress.Receive(t, what, arrived)
 }
 
-// TestAPauseByAnotherProcess: a worker that is running heeds a pause, and its end, that
-// it was not told of.
+// TestAPauseByAnotherProcess: a running worker follows a pause by another process, and
+// its end.
 func TestAPauseByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -41,7 +41,7 @@ func (e *Engine[T]) request(f Firing) (request[T], error) {
 		return request[T]{}, err
 	}
 	if f.Event == nil {
-		return request[T]{}, errors.New("engine: an event is needed")
+		return request[T]{}, errors.New("engine: the event is nil")
 	}
 	if f.Create && f.Call.IfVersion != 0 {
 		return request[T]{}, errors.New("engine: IfVersion is for a record that exists, and this call creates one: leave it out")

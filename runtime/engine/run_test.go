@@ -188,8 +188,8 @@ func TestStopLetsHandlersFinish(t *testing.T) {
 	}
 }
 
-// TestStopReleasesWhatDoesNotFinish: a handler that heeds its context goes back
-// to the outbox, for another worker to take at once.
+// TestStopReleasesWhatDoesNotFinish: the message of a handler that returns when its context ends
+// goes back to the outbox, for another worker to take at once.
 func TestStopReleasesWhatDoesNotFinish(t *testing.T) {
 	s := newStage(t)
 	s.config.StopTimeout = time.Millisecond
@@ -318,7 +318,7 @@ func TestCorrelationEndToEnd(t *testing.T) {
 	if err != nil || len(steps) != 3 {
 		t.Fatal(steps, err)
 	}
-	for i, want := range []string{"request-1", "request-2", "request-2"} { // the deadline has that of the step that armed it
+	for i, want := range []string{"request-1", "request-2", "request-2"} { // the deadline has that of the step that set it
 		if steps[i].Correlation != want {
 			t.Errorf("step %d has %q", i+1, steps[i].Correlation)
 		}

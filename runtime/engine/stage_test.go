@@ -209,8 +209,8 @@ type scripted struct {
 	stage *stage
 }
 
-// Fire refuses what the script says it does: the checker lets no table pass whose
-// timer can be refused.
+// Fire refuses what the script says it does: the checker refuses tables whose
+// deadline can be refused.
 func (m scripted) Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
 	if m.stage.next(e.Name) == "refuse" {
 		return fsm.Decision{}, &fsm.Rejection{Machine: m.Name(), State: r.StateName(), Event: e.Name, Reason: fsm.ErrGuardFailed}

@@ -82,7 +82,7 @@ func (u *Tx[T]) Write(machine, id string, w fsm.TableWrite) error {
 	at := place{m.Name(), fsm.Text(key)}
 	pending := u.txn.find(at)
 	if pending == nil {
-		return fmt.Errorf("engine: %s %s: %w in this unit", machine, id, ErrNotFound)
+		return fmt.Errorf("engine: %s %s: %w in this transaction", machine, id, ErrNotFound)
 	}
 	pending.Writes = append(pending.Writes, w)
 	return nil

@@ -247,7 +247,7 @@ func TestWriteNeedsARecordOfTheUnit(t *testing.T) {
 	err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		return u.Write("registration", fullID("1"), mine("x"))
 	})
-	if !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "in this unit") {
+	if !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "in this transaction") {
 		t.Errorf("the error is %v", err)
 	}
 }

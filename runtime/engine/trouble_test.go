@@ -122,7 +122,7 @@ func (o outage) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 }
 
 // TestAnOutcomeOutlivesAnOutage: what a handler has done is stored when the store is
-// back, however often it was tried in vain.
+// back, however many attempts to store it have failed.
 func TestAnOutcomeOutlivesAnOutage(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// UnknownStateError says that this program's version of the machine does not have the state of a
-// record: another version took it there. errors.Is finds ErrCorrupt too.
+// UnknownStateError is returned when this program's version of the machine does not have the state
+// of a record: another version took it there. errors.Is finds ErrCorrupt too.
 type UnknownStateError struct {
 	Machine, ID string
 	State       string // of the record

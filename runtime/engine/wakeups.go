@@ -2,9 +2,8 @@ package engine
 
 import "time"
 
-// What lies between a wake-up of the store and the claim that heeds it, after claims
-// that found nothing: from firstDelay, doubled each time, to a quarter of PollInterval
-// and at most longestDelay.
+// The delay between a wake-up of the store and its claim. It is firstDelay after a claim that found
+// nothing, and doubles with each further one, up to a quarter of PollInterval and longestDelay.
 const (
 	firstDelay   = 2 * time.Millisecond
 	longestDelay = time.Second
@@ -14,11 +13,11 @@ const (
 // every process, and one of them gets the work. A worker whose claims find nothing waits longer
 // each time, and leaves the work to others.
 type wakeups struct {
-	most   time.Duration // that it waits
-	delay  time.Duration // 0: the last claim found something
-	claims int           // begun
-	heeded bool          // a wake-up has led to the claim that begins next
-	woken  bool          // a wake-up has led to the last claim that has begun
+	most     time.Duration // that it waits
+	delay    time.Duration // 0: the last claim found something
+	claims   int           // begun
+	accepted bool          // a wake-up has led to the claim that begins next
+	woken    bool          // a wake-up has led to the last claim that has begun
 }
 
 func newWakeups(pollInterval time.Duration) wakeups {
@@ -31,20 +30,20 @@ func (u *wakeups) pause(share float64) time.Duration {
 	return time.Duration(float64(u.delay) * (1 + share) / 2)
 }
 
-// heed reports whether a wake-up that arrived after so many claims should lead to a claim: no
+// accept reports whether a wake-up that arrived after so many claims should lead to a claim: no
 // claim has begun since.
-func (u *wakeups) heed(claims int) bool {
+func (u *wakeups) accept(claims int) bool {
 	if u.claims > claims {
 		return false
 	}
-	u.heeded = true
+	u.accepted = true
 	return true
 }
 
 // begin notes that a claim begins.
 func (u *wakeups) begin() {
 	u.claims++
-	u.woken, u.heeded = u.heeded, false
+	u.woken, u.accepted = u.accepted, false
 }
 
 // end notes whether the claim found something. A claim without a wake-up says nothing about

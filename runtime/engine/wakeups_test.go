@@ -10,8 +10,8 @@ import (
 func TestAWorkerThatFindsNothingHeedsWakeUpsLater(t *testing.T) {
 	u := newWakeups(40 * time.Millisecond)
 	claim := func(woken, found bool) {
-		if woken && !u.heed(u.claims) {
-			t.Error("a wake-up is not heeded")
+		if woken && !u.accept(u.claims) {
+			t.Error("a wake-up is not accepted")
 		}
 		u.begin()
 		u.end(found)
@@ -39,10 +39,10 @@ func TestAClaimHeedsTheWakeUpsBeforeIt(t *testing.T) {
 	u := newWakeups(time.Second)
 	before := u.claims
 	u.begin()
-	if u.heed(before) {
+	if u.accept(before) {
 		t.Error("a wake-up leads to a claim though one has begun since")
 	}
-	if !u.heed(u.claims) {
-		t.Error("a wake-up during a claim is not heeded")
+	if !u.accept(u.claims) {
+		t.Error("a wake-up during a claim is not accepted")
 	}
 }

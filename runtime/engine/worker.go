@@ -239,16 +239,16 @@ func (w *worker[T]) listen(ctx context.Context) {
 			read = time.Now()
 		}
 		if time.Since(began) < w.engine.config.PollInterval {
-			w.heed(ctx)
+			w.wakeLater(ctx)
 		} else {
 			w.wake()
 		}
 	}
 }
 
-// heed wakes the worker after a wake-up of the store. Wake-ups that arrive while it waits lead to
+// wakeLater wakes the worker after a wake-up of the store, with the delay of wakeups. Wake-ups that arrive while it waits lead to
 // the same claim.
-func (w *worker[T]) heed(ctx context.Context) {
+func (w *worker[T]) wakeLater(ctx context.Context) {
 	var claims int
 	var pause time.Duration
 	w.is(func() bool {
@@ -261,7 +261,7 @@ func (w *worker[T]) heed(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	w.change(func() { w.due = w.wakeups.heed(claims) || w.due })
+	w.change(func() { w.due = w.wakeups.accept(claims) || w.due })
 }
 
 // finish waits for running tasks. After the timeout it ends the contexts of their handlers and

@@ -2,8 +2,8 @@ package fsm
 
 import "fmt"
 
-// Delivery says how often an effect may happen, and so what a repeat after a
-// failure or a crash must heed.
+// Delivery is how often an effect may happen, and so what a repeat after a failure or a
+// crash must take into account.
 type Delivery string
 
 // The delivery classes.

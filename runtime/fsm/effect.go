@@ -46,7 +46,7 @@ const (
 	OfService       Observed = "service"        // by the service around the machine
 )
 
-// EffectInfo is what the table says about an effect or metric, whatever the
+// EffectInfo is what the table defines for an effect or metric, independently of the
 // step.
 type EffectInfo struct {
 	Name        string

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Spec is what a table says whatever the record. It is never written.
+// Spec has what a table defines independently of records. It is never written.
 type Spec struct {
 	Name, Version string
 	States        []string // in the order of the spec

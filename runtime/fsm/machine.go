@@ -195,7 +195,7 @@ func PayloadOf[P any](d Dispatch, required ...string) (P, error) {
 	return p, nil
 }
 
-// PayloadError says that the payload of an effect can't be read.
+// PayloadError is returned when the payload of an effect can't be read.
 type PayloadError struct {
 	Machine, Record, Effect string
 	Field, Problem          string // the field that is wrong, and what is wrong with it

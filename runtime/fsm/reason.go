@@ -1,6 +1,6 @@
 package fsm
 
-// Reason says why an event was rejected. It is an error, so that callers can
+// Reason is why an event was rejected. It is an error, so that callers can
 // ask errors.Is(err, fsm.ErrGuardFailed).
 type Reason string
 

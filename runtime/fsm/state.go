@@ -2,7 +2,7 @@ package fsm
 
 import "fmt"
 
-// StateError says that a machine has no state of this name: another version of it has.
+// StateError is returned when a machine has no state of this name. Another version of it has.
 type StateError struct{ Machine, State string }
 
 func (e *StateError) Error() string {

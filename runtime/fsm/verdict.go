@@ -2,7 +2,7 @@ package fsm
 
 import "errors"
 
-// Verdict says whether an actor may fire an event at a record now.
+// Verdict reports whether an actor may fire an event at a record now.
 type Verdict struct {
 	Event string `json:"event"`
 	// Legal: a transition can be taken, given a payload for which the Needs of one of

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What callers test for with errors.Is. Each but ErrLeaseLost has a type that says more.
+// The errors of a store, for errors.Is. Each but ErrLeaseLost and ErrStore has a type with details.
 var (
 	ErrExists    = errors.New("record exists")           // see ExistsError, UniqueError
 	ErrConflict  = errors.New("conflict")                // see ConflictError
@@ -95,7 +95,7 @@ func (e *RefusedError) Error() string {
 // Is makes errors.Is(err, ErrRefused) hold.
 func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // CorruptError is returned when a row can't be read: it has a state that the table does
@@ -115,9 +115,8 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 // Unwrap returns what is wrong with the row.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// SchemaError says that the engine's tables have another version than the one
-// that the store works with: Migrate has not been called yet, or a newer program
-// has.
+// SchemaError is returned when the engine's tables have another version than the store needs:
+// Migrate has not been called yet, or a newer program has called it.
 type SchemaError struct{ Found, Known int }
 
 func (e *SchemaError) Error() string {
@@ -128,8 +127,8 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("the engine's tables are at version %d, and this program works with version %d: %s", e.Found, e.Known, advice)
 }
 
-// TableError says that a table of a machine lacks what this version of the
-// machine needs: it was made by another one. Migrate does not alter it.
+// TableError is returned when a table of a machine lacks what this version of the machine needs:
+// another version created it. Migrate does not alter it.
 type TableError struct {
 	Machine, Table string
 	Missing        []string // columns, or tables that it refers to

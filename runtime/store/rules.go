@@ -9,8 +9,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// RowRules is what the table of a machine says about the rows that the engine keeps beside
-// its records. A store makes its database refuse other rows, from any client.
+// RowRules are the rules of a machine for the rows of the engine's tables. A store makes its database
+// refuse other rows, from any client.
 type RowRules struct {
 	Machine  string
 	Version  string // of the table
@@ -20,7 +20,7 @@ type RowRules struct {
 	Raises   []string      // events that follow a step in the same call, sorted
 }
 
-// MessageRule says which rows of the outbox an effect may have.
+// MessageRule is the rule for the messages of an effect.
 type MessageRule struct {
 	Effect  fsm.EffectInfo
 	Sources []MessageSource
@@ -33,7 +33,7 @@ type MessageSource struct {
 	Seq                     int
 }
 
-// TimeoutRule says which event the deadline of a state fires.
+// TimeoutRule is the event that the deadline of a state fires.
 type TimeoutRule struct{ State, Event string }
 
 // RowRulesOf returns the rules of a machine.

@@ -54,7 +54,7 @@ type Store[T any] interface {
 	//     the row with this id, the state From and version Version-1. It sets version, last_event
 	//     and updated_at (At); entered_at too if Entered (created_at on creation); and the columns
 	//     that StepWrite.Changed lists, all of them on creation. A store may also write back
-	//     unchanged columns. A chain of steps is several updates, since triggers judge each edge.
+	//     unchanged columns. A chain of steps is several updates, since triggers check each edge.
 	//     After each step Save inserts its history row, with created_at At, and, if Forced is set,
 	//     that with the machine, the record and the version. Without steps and with Expect > 0 it
 	//     locks the record's row, which must be at that version.

@@ -23,7 +23,7 @@ const (
 	here    = "here"       // the node of the registry itself
 )
 
-// memory is a registry in this process: the second implementation that the suite judges.
+// memory is a registry in this process: the second implementation that the suite checks.
 type memory struct {
 	mu       sync.Mutex
 	now      time.Time

@@ -34,7 +34,7 @@ func TestEveryTransitionHasAScenario(t *testing.T) {
 		// No record comes there with Consul alone; a checkpoint that is left in its
 		// own transaction has no time to fail.
 		"registration": "retry_postgres from partial_registered, global_error_handler from postgres_registered",
-		"wal":          "recover_stale_claim from in_progress", // the timer of the claim is always earlier
+		"wal":          "recover_stale_claim from in_progress", // the deadline of the claim is always earlier
 		"unpack":       "extract_lost from extract-layers",     // a kill makes it: see package crash
 	}
 	for _, names := range groups {

@@ -28,7 +28,7 @@ type search struct {
 	expanded map[string]int
 	taken    map[*ir.Row]bool   // of all machines
 	missing  map[*ir.Row]bool   // of the machine under test
-	waiting  map[*ir.State]bool // of the same: their timers have not fired
+	waiting  map[*ir.State]bool // of the same: their deadlines have not fired
 	found    []*moment
 	kept     []*moment // all that were worth going on with
 	counters map[*ir.Field]bool

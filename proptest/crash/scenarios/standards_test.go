@@ -15,7 +15,7 @@ const standards = "../../../gen/testdata/standards"
 func TestStandardsAreReached(t *testing.T) {
 	known := map[string]string{
 		"ppp_lcp": "no_peer from Ack_Rcvd", // who gets there has all its restarts
-		// What is due is done before a caller comes: the hold timer is earlier.
+		// What is due is done before a caller comes: the deadline of the hold is earlier.
 		"bgp_peer": "stale_keepalive from OpenConfirm, stale_keepalive from Established",
 	}
 	paths, err := filepath.Glob(filepath.Join(standards, "*.yaml"))

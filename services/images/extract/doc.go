@@ -1,4 +1,4 @@
-// Package extract unpacks the tar of an image into a directory, or judges it
+// Package extract unpacks the tar of an image into a directory, or checks it
 // without writing. Nothing that the archive says is trusted: whatever it holds,
 // nothing is written outside of the root, and no link is ever followed.
 //
@@ -9,7 +9,7 @@
 // one call of Extract each; whiteouts (.wh.NAME, .wh..wh..opq) remove what
 // earlier calls left, never what the same archive brings.
 //
-// Two things stand between an archive and the disk. The judge (judge.go) reads
+// Two things stand between an archive and the disk. The checker (checker.go) reads
 // headers and keeps the kind of every name; Check and Extract share it, so they
 // refuse the same. The tree (tree.go) does the writing and trusts no input: it
 // opens directories one component at a time without following links, and

@@ -23,30 +23,30 @@ import (
 // mean someone else.
 func Extract(ctx context.Context, r io.Reader, root string, o Options) (Report, error) {
 	o = o.withDefaults()
-	j := newJudge(o)
-	t, err := openTree(root, j)
+	c := newChecker(o)
+	t, err := openTree(root, c)
 	if err != nil {
 		return Report{}, fmt.Errorf("extract into %s: %w", root, err)
 	}
 	defer t.close()
-	if err := run(ctx, r, j, t.place); err != nil {
-		return j.report, err
+	if err := run(ctx, r, c, t.place); err != nil {
+		return c.report, err
 	}
 	if err := t.finish(); err != nil {
-		return j.report, fmt.Errorf("extract into %s: %w", root, err)
+		return c.report, fmt.Errorf("extract into %s: %w", root, err)
 	}
-	return j.report, nil
+	return c.report, nil
 }
 
-// Check reads the archive r to its end and judges it as Extract into an empty
+// Check reads the archive r to its end and checks it as Extract into an empty
 // root would, writing nothing. Its errors are those of Extract without those of
 // the file system.
 func Check(ctx context.Context, r io.Reader, o Options) (Report, error) {
 	o = o.withDefaults()
-	j := newJudge(o)
+	c := newChecker(o)
 	buffer := make([]byte, chunk)
-	err := run(ctx, r, j, func(e entry, content io.Reader) error {
-		j.report.XattrsLeftOut += int64(len(xattrsOf(e).left))
+	err := run(ctx, r, c, func(e entry, content io.Reader) error {
+		c.report.XattrsLeftOut += int64(len(xattrsOf(e).left))
 		for {
 			if _, err := content.Read(buffer); errors.Is(err, io.EOF) {
 				return nil
@@ -55,21 +55,21 @@ func Check(ctx context.Context, r io.Reader, o Options) (Report, error) {
 			}
 		}
 	})
-	return j.report, err
+	return c.report, err
 }
 
 // chunk is how much content is moved at once.
 const chunk = 256 << 10
 
 // run admits entry after entry and has each placed, with its content.
-func run(ctx context.Context, r io.Reader, j *judge, place func(entry, io.Reader) error) error {
-	s, err := open(ctx, r, j.o)
+func run(ctx context.Context, r io.Reader, c *checker, place func(entry, io.Reader) error) error {
+	s, err := open(ctx, r, c.o)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	archive := tar.NewReader(s)
-	content := &content{r: archive, s: s, progress: j.o.Progress}
+	content := &content{r: archive, s: s, progress: c.o.Progress}
 	last := ""
 	for {
 		s.headers(true)
@@ -78,9 +78,9 @@ func run(ctx context.Context, r io.Reader, j *judge, place func(entry, io.Reader
 			break
 		}
 		if rule := exceeded(err); rule != "" {
-			return &RefusedError{Entry: last, Rule: rule, Limit: j.o.limit(rule)}
+			return &RefusedError{Entry: last, Rule: rule, Limit: c.o.limit(rule)}
 		}
-		// ErrInsecurePath comes with its header, and the judge knows better.
+		// ErrInsecurePath comes with its header, and the checker finds it.
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
 			if last == "" {
 				return fmt.Errorf("the first header: %w", s.failed(err))
@@ -89,21 +89,21 @@ func run(ctx context.Context, r io.Reader, j *judge, place func(entry, io.Reader
 		}
 		last = h.Name
 		s.headers(false)
-		e, err := j.admit(h)
+		e, err := c.admit(h)
 		if err != nil {
 			return err
 		}
-		if err := content.place(e, j.o, place); err != nil {
+		if err := content.place(e, c.o, place); err != nil {
 			return err
 		}
 	}
 	switch err := s.end(); {
 	case exceeded(err) != "":
-		return &RefusedError{Entry: last, Rule: exceeded(err), Limit: j.o.limit(exceeded(err))}
+		return &RefusedError{Entry: last, Rule: exceeded(err), Limit: c.o.limit(exceeded(err))}
 	case err != nil:
 		return fmt.Errorf("the end of the archive: %w", s.failed(err))
 	}
-	j.report.Layout = j.layout()
+	c.report.Layout = c.layout()
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // FuzzExtract: whatever the bytes are, nothing outside of the root changes, and
-// Check judges as Extract does.
+// Check checks as Extract does.
 //
 // A header with a wrong checksum is where an archive ends, so the checksums are
 // put right after every mutation, and names that begin with OUTSIDE lead to the

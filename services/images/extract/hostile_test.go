@@ -176,7 +176,7 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 // source can't seek: archive/tar would skip content instead of reading it.
 func source(b []byte) io.Reader { return struct{ io.Reader }{bytes.NewReader(b)} }
 
-// The tree must hold without the judge: what leads out was there before, so no
+// The tree must hold without the checker: what leads out was there before, so no
 // entry of the archive gives it away.
 func TestLinksThatWereThereAreNotFollowed(t *testing.T) {
 	for _, tt := range []struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // place writes one entry. A name that is not clean and below the root would
-// get past O_NOFOLLOW; the judge lets none through.
+// get past O_NOFOLLOW; the checker refuses such names.
 func (t *tree) place(e entry, content io.Reader) error {
 	if e.kind != nothing && (!inside(e.path) || e.kind == hardLink && !inside(e.target)) {
 		return &RefusedError{Entry: e.header.Name, Rule: RuleParent}
@@ -58,7 +58,7 @@ func inside(name string) bool { return filepath.IsLocal(name) && path.Clean(name
 
 // placeDir notes what the directory is to be when the tree leaves it.
 func (t *tree) placeDir(e entry) error {
-	if e.path != "." && t.judge.layered {
+	if e.path != "." && t.checker.layered {
 		parent, err := t.enter(e, path.Dir(e.path))
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (t *tree) find(name string) (fd int, done func(), err error) {
 }
 
 // create makes a name that must not exist. What is there is removed first: the
-// judge has seen that it is of the same kind, or it is of an earlier layer.
+// checker has seen that it is of the same kind, or it is of an earlier layer.
 func (t *tree) create(e entry, parent int, base string, make func() error) error {
 	err := make()
 	if !errors.Is(err, unix.EEXIST) {
@@ -213,7 +213,7 @@ func (t *tree) create(e entry, parent int, base string, make func() error) error
 		return err
 	case !isDir:
 		err = unix.Unlinkat(parent, base, 0)
-	case t.judge.layered:
+	case t.checker.layered:
 		err = t.root.RemoveAll(e.path)
 	default:
 		return &RefusedError{Entry: e.header.Name, Rule: RuleReplace}
@@ -226,7 +226,7 @@ func (t *tree) create(e entry, parent int, base string, make func() error) error
 
 // remove does what a whiteout says, unless the name is of this archive.
 func (t *tree) remove(e entry) error {
-	if !t.judge.layered {
+	if !t.checker.layered {
 		return nil
 	}
 	if _, err := t.enter(e, path.Dir(e.path)); err != nil {
@@ -237,7 +237,7 @@ func (t *tree) remove(e entry) error {
 
 // purge removes what earlier layers left at a name and below it.
 func (t *tree) purge(name string) error {
-	if !t.judge.brought(name) {
+	if !t.checker.brought(name) {
 		return t.root.RemoveAll(name)
 	}
 	info, err := t.root.Lstat(name)
@@ -249,7 +249,7 @@ func (t *tree) purge(name string) error {
 
 // empty does what an opaque whiteout says.
 func (t *tree) empty(e entry) error {
-	if _, err := t.enter(e, e.path); err != nil || !t.judge.layered {
+	if _, err := t.enter(e, e.path); err != nil || !t.checker.layered {
 		return err
 	}
 	return t.purgeBelow(e.path)

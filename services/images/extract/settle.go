@@ -63,13 +63,13 @@ func (t *tree) setXattrs(e entry, fd int) error {
 			return fmt.Errorf("set the extended attribute %q: %w", a.name, err)
 		}
 	}
-	t.judge.report.XattrsLeftOut += int64(left)
+	t.checker.report.XattrsLeftOut += int64(left)
 	return nil
 }
 
 // settle is settleOpen for what can't be opened: links, devices, pipes.
 func (t *tree) settle(e entry, parent int, base string) error {
-	t.judge.report.XattrsLeftOut += int64(len(xattrsOf(e).left))
+	t.checker.report.XattrsLeftOut += int64(len(xattrsOf(e).left))
 	if t.owned {
 		if err := unix.Fchownat(parent, base, e.header.Uid, e.header.Gid, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			return err

@@ -19,12 +19,12 @@ import (
 // bent. What changes in a directory changes its times: they are put right when
 // the tree leaves it.
 type tree struct {
-	judge  *judge
-	root   *os.Root // for what is rare: removing what earlier layers left
-	dirs   []dir    // from the root down
-	owned  bool     // owners can be set
-	flush  *flusher // nil: when it is on the disk does not matter
-	buffer []byte
+	checker *checker
+	root    *os.Root // for what is rare: removing what earlier layers left
+	dirs    []dir    // from the root down
+	owned   bool     // owners can be set
+	flush   *flusher // nil: when it is on the disk does not matter
+	buffer  []byte
 }
 
 // dir is a directory that is open.
@@ -36,22 +36,22 @@ type dir struct {
 	times [2]unix.Timespec // that it had, if it was not made just now
 }
 
-func openTree(name string, j *judge) (*tree, error) {
+func openTree(name string, c *checker) (*tree, error) {
 	root, err := os.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{judge: j, root: root, owned: os.Geteuid() == 0, buffer: make([]byte, chunk)}
+	t := &tree{checker: c, root: root, owned: os.Geteuid() == 0, buffer: make([]byte, chunk)}
 	fd, err := retried(func() (int, error) { return unix.Open(name, openDir&^unix.O_NOFOLLOW, 0) })
 	if err != nil {
 		root.Close()
 		return nil, err
 	}
 	t.dirs = []dir{{path: ".", fd: fd}}
-	if j.o.Sync {
+	if c.o.Sync {
 		t.flush = &flusher{fd: fd}
 	}
-	j.layered, err = isUsed(root)
+	c.layered, err = isUsed(root)
 	if err != nil {
 		t.close()
 		return nil, err

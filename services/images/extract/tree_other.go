@@ -10,7 +10,7 @@ import (
 // A tree needs a system with POSIX directories.
 type tree struct{}
 
-func openTree(string, *judge) (*tree, error) {
+func openTree(string, *checker) (*tree, error) {
 	return nil, errors.Join(errors.New("images are extracted on Unix systems only"), errors.ErrUnsupported)
 }
 

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	codeTimerNever   = "FSM040"
-	codeTimerRefused = "FSM041"
-	codeUnbound      = "FSM042"
-	codeNotSystem    = "FSM043"
-	codeNoDeadline   = "FSM044"
+	codeDeadlineNever   = "FSM040"
+	codeDeadlineRefused = "FSM041"
+	codeUnbound         = "FSM042"
+	codeNotSystem       = "FSM043"
+	codeNoDeadline      = "FSM044"
 )
 
-// timers reports deadlines whose event the state does not take: it would be
+// deadlines reports deadlines whose event the state does not take: it would be
 // consumed, logged and forgotten.
-func (s *subject) timers() {
+func (s *subject) deadlines() {
 	for _, st := range s.m.States {
 		t := st.Timeout
 		if t == nil || st.Terminal {
@@ -27,12 +27,12 @@ func (s *subject) timers() {
 		v := s.verdict(st, t.Fire, deadlinePassed(t))
 		switch {
 		case v.never:
-			s.report(codeTimerNever, t.Fire.Span, fmt.Sprintf("write a row {from: %s, on: %s}, or fire an event that the state takes", st.Text, t.Fire.Event.Text),
+			s.report(codeDeadlineNever, t.Fire.Span, fmt.Sprintf("write a row {from: %s, on: %s}, or fire an event that the state takes", st.Text, t.Fire.Event.Text),
 				"the timeout of state %q fires %s, which the state never takes", st.Text, t.Fire.Event.Text)
 		case v.undecided:
 			s.undecided(t.Fire.Span, "let a row with `otherwise: true` take it", "it is not decided whether state %q takes %s, which its timeout fires, in every case", st.Text, t.Fire.Event.Text)
 		case v.refused:
-			s.report(codeTimerRefused, t.Fire.Span, "write a row for these values, or one with `otherwise: true`: a refused deadline is consumed, and the record stays",
+			s.report(codeDeadlineRefused, t.Fire.Span, "write a row for these values, or one with `otherwise: true`: a refused deadline is consumed, and the record stays",
 				"the timeout of state %q fires %s, which is refused%s", st.Text, t.Fire.Event.Text, v.when)
 		}
 	}

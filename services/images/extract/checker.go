@@ -29,14 +29,14 @@ type entry struct {
 	target string // of a hard link: clean and relative
 }
 
-// A judge admits entries or refuses them. It knows what every name of the
+// checker admits entries or refuses them. It knows what every name of the
 // archive is, so it can tell a name that leads through a link.
 //
 // Names are kept as hashes: a million of them are a few dozen megabytes. Two
 // names that share one are as likely as a broken memory chip, and an archive
-// can't be made to have them, since every judge has a seed of its own. The tree
+// can't be made to have them, since every checker has a seed of its own. The tree
 // relies on none of this.
-type judge struct {
+type checker struct {
 	o       Options
 	seed    maphash.Seed
 	kinds   map[uint64]kind // directory, file, symlink, node, opaque
@@ -45,54 +45,54 @@ type judge struct {
 	report  Report
 }
 
-func newJudge(o Options) *judge {
-	return &judge{o: o, seed: maphash.MakeSeed(), kinds: map[uint64]kind{}, parent: "."}
+func newChecker(o Options) *checker {
+	return &checker{o: o, seed: maphash.MakeSeed(), kinds: map[uint64]kind{}, parent: "."}
 }
 
-// admit judges the next entry.
-func (j *judge) admit(h *tar.Header) (entry, error) {
-	e, rule := j.judge(h)
+// admit checks the next entry.
+func (c *checker) admit(h *tar.Header) (entry, error) {
+	e, rule := c.check(h)
 	if rule != "" {
-		return entry{}, &RefusedError{Entry: h.Name, Rule: rule, Limit: j.o.limit(rule)}
+		return entry{}, &RefusedError{Entry: h.Name, Rule: rule, Limit: c.o.limit(rule)}
 	}
 	return e, nil
 }
 
-func (j *judge) judge(h *tar.Header) (entry, Rule) {
-	if j.report.Entries++; j.report.Entries > j.o.MaxFiles {
+func (c *checker) check(h *tar.Header) (entry, Rule) {
+	if c.report.Entries++; c.report.Entries > c.o.MaxFiles {
 		return entry{}, RuleFiles
 	}
 	if h.Typeflag == tar.TypeXGlobalHeader {
-		return entry{header: h, kind: nothing}, judgeGlobal(h)
+		return entry{header: h, kind: nothing}, checkGlobal(h)
 	}
-	k, rule := j.kindOf(h)
+	k, rule := c.kindOf(h)
 	if rule != "" {
 		return entry{}, rule
 	}
-	p, rule := j.clean(h.Name, k == directory)
+	p, rule := c.clean(h.Name, k == directory)
 	if rule != "" {
 		return entry{}, rule
 	}
 	e := entry{header: h, kind: k, path: p}
-	if rule := j.whiteout(&e); rule != "" {
+	if rule := c.whiteout(&e); rule != "" {
 		return entry{}, rule
 	}
-	if rule := j.content(e); rule != "" {
+	if rule := c.content(e); rule != "" {
 		return entry{}, rule
 	}
-	if rule := j.parents(e.path); rule != "" {
+	if rule := c.parents(e.path); rule != "" {
 		return entry{}, rule
 	}
-	if rule := j.links(&e); rule != "" {
+	if rule := c.links(&e); rule != "" {
 		return entry{}, rule
 	}
-	return e, j.place(e)
+	return e, c.place(e)
 }
 
-// judgeGlobal: archive/tar leaves what a global header says to its caller, other
+// checkGlobal: archive/tar leaves what a global header says to its caller, other
 // programs apply it to all that follows. Where it matters the archive would be
 // two.
-func judgeGlobal(h *tar.Header) Rule {
+func checkGlobal(h *tar.Header) Rule {
 	for key := range h.PAXRecords {
 		if key == "path" || key == "linkpath" || key == "size" || strings.HasPrefix(key, "GNU.sparse") {
 			return RuleGlobal
@@ -101,7 +101,7 @@ func judgeGlobal(h *tar.Header) Rule {
 	return ""
 }
 
-func (j *judge) kindOf(h *tar.Header) (kind, Rule) {
+func (c *checker) kindOf(h *tar.Header) (kind, Rule) {
 	var k kind
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeCont, tar.TypeGNUSparse:
@@ -113,7 +113,7 @@ func (j *judge) kindOf(h *tar.Header) (kind, Rule) {
 	case tar.TypeLink:
 		k = hardLink
 	case tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
-		if !j.o.AllowDevices {
+		if !c.o.AllowDevices {
 			return 0, RuleDevice
 		}
 		k = node
@@ -126,11 +126,11 @@ func (j *judge) kindOf(h *tar.Header) (kind, Rule) {
 	return k, ""
 }
 
-// clean judges a name and removes what means nothing in it: "./", "//" and the
+// clean checks a name and removes what means nothing in it: "./", "//" and the
 // slash at the end of a directory.
-func (j *judge) clean(name string, isDir bool) (string, Rule) {
+func (c *checker) clean(name string, isDir bool) (string, Rule) {
 	switch {
-	case len(name) > j.o.MaxPath:
+	case len(name) > c.o.MaxPath:
 		return "", RulePath
 	case strings.HasPrefix(name, "/"):
 		return "", RuleAbsolute
@@ -148,7 +148,7 @@ func (j *judge) clean(name string, isDir bool) (string, Rule) {
 			depth++
 		}
 	}
-	if depth > j.o.MaxDepth {
+	if depth > c.o.MaxDepth {
 		return "", RuleDepth
 	}
 	if !isDir && (depth == 0 || strings.HasSuffix(name, "/") || strings.HasSuffix(name, "/.")) {
@@ -164,7 +164,7 @@ const (
 )
 
 // whiteout recognises what the Image Layer Filesystem Changeset of OCI calls so.
-func (j *judge) whiteout(e *entry) Rule {
+func (c *checker) whiteout(e *entry) Rule {
 	dir, base := path.Split(e.path)
 	switch {
 	case strings.Contains("/"+dir, "/"+whiteoutMeta):
@@ -189,60 +189,60 @@ func (j *judge) whiteout(e *entry) Rule {
 	return ""
 }
 
-// content judges what an entry brings beside its name.
-func (j *judge) content(e entry) Rule {
+// content checks what an entry brings beside its name.
+func (c *checker) content(e entry) Rule {
 	const noID = 1<<32 - 1 // tells the kernel to leave it as it is
 	h := e.header
 	if h.Uid < 0 || h.Uid >= noID || h.Gid < 0 || h.Gid >= noID {
 		return RuleOwner
 	}
-	if h.Size > j.o.MaxBytes-j.report.Bytes {
+	if h.Size > c.o.MaxBytes-c.report.Bytes {
 		return RuleBytes
 	}
 	if e.kind == file && isPrivileged(h) {
-		switch j.o.Privileges {
+		switch c.o.Privileges {
 		case RefusePrivileges:
 			return RulePrivileges
 		case StripPrivileges:
 			strip(h)
-			j.report.Stripped++
+			c.report.Stripped++
 		}
 	}
-	j.report.Bytes += h.Size
+	c.report.Bytes += h.Size
 	return ""
 }
 
 // parents checks that a name leads through directories, and remembers those
 // that have no entry of their own yet.
-func (j *judge) parents(name string) Rule {
+func (c *checker) parents(name string) Rule {
 	parent := path.Dir(name)
-	if parent == j.parent {
+	if parent == c.parent {
 		return ""
 	}
 	for i := 0; i <= len(parent); i++ {
 		if i < len(parent) && parent[i] != '/' || parent == "." {
 			continue
 		}
-		id := j.id(parent[:i])
-		switch j.kinds[id] {
+		id := c.id(parent[:i])
+		switch c.kinds[id] {
 		case directory:
 		case nothing:
-			j.kinds[id] = directory
+			c.kinds[id] = directory
 		default:
 			return RuleThrough
 		}
 	}
-	j.parent = parent
+	c.parent = parent
 	return ""
 }
 
-// links judges what a link points to. A hard link gets its target cleaned.
-func (j *judge) links(e *entry) Rule {
+// links checks what a link points to. A hard link gets its target cleaned.
+func (c *checker) links(e *entry) Rule {
 	target := e.header.Linkname
 	switch {
 	case e.kind != symlink && e.kind != hardLink:
 		return ""
-	case len(target) > j.o.MaxPath:
+	case len(target) > c.o.MaxPath:
 		return RulePath
 	case e.kind == symlink:
 		if target == "" || strings.IndexByte(target, 0) >= 0 {
@@ -251,11 +251,11 @@ func (j *judge) links(e *entry) Rule {
 		return ""
 	}
 	var rule Rule
-	if e.target, rule = j.clean(target, false); rule != "" {
+	if e.target, rule = c.clean(target, false); rule != "" {
 		return RuleLink
 	}
-	known := j.kinds[j.id(e.target)]
-	if known == nothing && j.layered {
+	known := c.kinds[c.id(e.target)]
+	if known == nothing && c.layered {
 		known = file // of an earlier layer, maybe: the tree will see
 	}
 	if known != file || e.target == e.path {
@@ -265,8 +265,8 @@ func (j *judge) links(e *entry) Rule {
 }
 
 // place notes what the name is now. It may be the same kind of thing again.
-func (j *judge) place(e entry) Rule {
-	r := &j.report
+func (c *checker) place(e entry) Rule {
+	r := &c.report
 	become := e.kind
 	switch e.kind {
 	case nothing:
@@ -292,20 +292,20 @@ func (j *judge) place(e entry) Rule {
 	if e.path == "." {
 		return ""
 	}
-	id := j.id(e.path)
-	if had := j.kinds[id]; had != nothing && had != become {
+	id := c.id(e.path)
+	if had := c.kinds[id]; had != nothing && had != become {
 		return RuleReplace
 	}
-	j.kinds[id] = become
+	c.kinds[id] = become
 	return ""
 }
 
 // brought reports whether this archive has made a name, if only as the parent
 // of another.
-func (j *judge) brought(name string) bool { return j.kinds[j.id(name)] != nothing }
+func (c *checker) brought(name string) bool { return c.kinds[c.id(name)] != nothing }
 
-func (j *judge) id(name string) uint64 { return maphash.String(j.seed, name) }
+func (c *checker) id(name string) uint64 { return maphash.String(c.seed, name) }
 
-func (j *judge) layout() Layout {
-	return layoutOf(func(name string) bool { return j.kinds[j.id(name)] == directory })
+func (c *checker) layout() Layout {
+	return layoutOf(func(name string) bool { return c.kinds[c.id(name)] == directory })
 }
