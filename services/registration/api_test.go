@@ -315,6 +315,6 @@ func TestWithoutConsul(t *testing.T) {
 			t.Errorf("the fourth retry was accepted: %+v", a)
 		}
 		s.fires("n1", machine.Abandon{})
-		s.collectsAll("n1")
+		collectsAll(s, "n1")
 	})
 }

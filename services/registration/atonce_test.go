@@ -23,37 +23,6 @@ func besides(t *testing.T, test func(t *testing.T, s *fixture)) {
 	})
 }
 
-// messages lists the effects that are rows of the outbox, with their states.
-func (s *fixture) messages() (out []string) {
-	s.t.Helper()
-	const query = "SELECT effect || ' ' || state FROM %sfsm_outbox ORDER BY 1"
-	read := func(next func() bool, scan func(...any) error) {
-		for next() {
-			var text string
-			if err := scan(&text); err != nil {
-				s.t.Fatal(err)
-			}
-			out = append(out, text)
-		}
-	}
-	if s.pool != nil {
-		rows, err := s.pool.Query(s.t.Context(), fmt.Sprintf(query, s.options.Schema+"."))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		defer rows.Close()
-		read(rows.Next, rows.Scan)
-		return out
-	}
-	rows, err := s.file().Query(fmt.Sprintf(query, ""))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer rows.Close()
-	read(rows.Next, rows.Scan)
-	return out
-}
-
 const upToConsul = "create unregistered, REGISTER validating, VALIDATION_PASSED registering_postgres, POSTGRES_SUCCEEDED postgres_registered"
 
 // TestAtOnce: REGISTER takes the registration as far as its database reaches, with

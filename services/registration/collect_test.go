@@ -10,18 +10,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	machine "github.com/fsmgen/fsmgen/generated/registration"
-	"github.com/fsmgen/fsmgen/services/registration"
 )
-
-// collects runs the collectors.
-func (s *fixture) collects() registration.Collected {
-	s.t.Helper()
-	c, err := s.server.GC(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return c
-}
 
 // TestOrphanSweepFindsTimedOutDeregistrations is named by the invariant
 // orphans_are_collected of the spec: what a failed or skipped cleanup leaves is
@@ -114,7 +103,7 @@ func TestAbandonedIsCollected(t *testing.T) {
 	s.wantBoth("n1", true, true)
 	s.fires("n1", machine.Abandon{})
 	mend()
-	s.collectsAll("n1")
+	collectsAll(s, "n1")
 }
 
 // TestStaleRowsAreCollected: a node whose daemon is gone is not heard of. Its
@@ -350,5 +339,5 @@ func TestFailedCleanupIsCounted(t *testing.T) {
 	}
 	s.wantBoth("n1", true, true)
 	s.mended()
-	s.collectsAll("n1")
+	collectsAll(s, "n1")
 }

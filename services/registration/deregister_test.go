@@ -77,7 +77,7 @@ func TestDeregistrationFailureTable(t *testing.T) {
 				}
 				s.wantBoth("n1", tt.row, tt.service)
 				s.mended()
-				s.collectsAll("n1")
+				collectsAll(s, "n1")
 			})
 		})
 	}
@@ -94,24 +94,9 @@ func dropSecondAnswer(s *fixture) {
 	}()
 }
 
-// gone reports whether Consul advertises nothing.
-func (s *fixture) gone() bool { return len(s.advertised()) == 0 }
-
-// mended takes all faults away.
-func (s *fixture) mended() {
-	s.consul.Swallow(false)
-	s.consul.Refuse()
-	s.consul.Restore()
-	if s.database != nil {
-		s.database.Swallow(false)
-		s.database.Refuse()
-		s.database.Restore()
-	}
-}
-
 // collectsAll lets the collectors run once the registration has settled: nothing
 // of it may be left.
-func (s *fixture) collectsAll(node string) {
+func collectsAll(s *fixture, node string) {
 	s.t.Helper()
 	s.clock.advance(2 * time.Minute)
 	if _, err := s.server.GC(s.t.Context()); err != nil {

@@ -14,39 +14,6 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// refuse makes PostgreSQL refuse to record a transition, until mend is called.
-func (s *fixture) refuse(transition string) (mend func()) {
-	s.t.Helper()
-	s.sql("ALTER TABLE " + s.options.Schema + ".registration_history ADD CONSTRAINT broken CHECK (transition <> '" + transition + "')")
-	return func() { s.sql("ALTER TABLE " + s.options.Schema + ".registration_history DROP CONSTRAINT broken") }
-}
-
-func (s *fixture) sql(statement string, args ...any) {
-	s.t.Helper()
-	if _, err := s.pool.Exec(s.t.Context(), statement, args...); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// breaks makes a registered node fail: its deregistration can't be recorded, which
-// is a FATAL_ERROR. Its row and its service stay.
-func (s *fixture) breaks(node string) {
-	s.t.Helper()
-	mend := s.refuse("initiate_deregistration")
-	if _, err := s.server.Trigger(s.t.Context(), node, machine.Deregister{}, call("")); err == nil {
-		s.t.Fatal("the deregistration was recorded")
-	}
-	mend()
-	s.await(node, machine.Failed)
-}
-
-// writes puts a row into node_registrations that no registration has.
-func (s *fixture) writes(node, registrationID string) {
-	s.t.Helper()
-	s.sql("INSERT INTO "+s.options.Schema+`.node_registrations VALUES
-		($1, $2, 'd', 'e', 'n', '{}', 'registered', 'gone', $3, 'c', $3, $3)`, node, registrationID, s.clock.Now())
-}
-
 // TestScenario6FatalError: a step of registering_consul can't be recorded. From
 // failed an operator retries, or abandons.
 func TestScenario6FatalError(t *testing.T) {

@@ -29,10 +29,10 @@ var faults = []fault{
 		return p.Restore
 	}},
 	{"reset", func(s *fixture, p *proxytest.Proxy) func() {
-		return s.once(p, proxytest.Request, p.Reset)
+		return once(s, p, proxytest.Request, p.Reset)
 	}},
 	{"answer lost after the commit", func(s *fixture, p *proxytest.Proxy) func() {
-		return s.once(p, proxytest.Answer, p.Reset)
+		return once(s, p, proxytest.Answer, p.Reset)
 	}},
 	{"black hole", func(s *fixture, p *proxytest.Proxy) func() {
 		p.Swallow(true)
@@ -47,17 +47,17 @@ var faults = []fault{
 	}},
 	{"answer late", func(s *fixture, p *proxytest.Proxy) func() {
 		arrived, release := p.HoldNext(proxytest.Answer)
-		return func() { s.awaitsFault(arrived); release() }
+		return func() { awaitsFault(s, arrived); release() }
 	}},
 	{"request late", func(s *fixture, p *proxytest.Proxy) func() {
 		arrived, release := p.HoldNext(proxytest.Request)
-		return func() { s.awaitsFault(arrived); release() }
+		return func() { awaitsFault(s, arrived); release() }
 	}},
 }
 
 // once does something to the connections when the next request or answer is on
 // its way, which is lost by that.
-func (s *fixture) once(p *proxytest.Proxy, d proxytest.Direction, do func()) (mend func()) {
+func once(s *fixture, p *proxytest.Proxy, d proxytest.Direction, do func()) (mend func()) {
 	arrived, release := p.HoldNext(d)
 	met := make(chan struct{})
 	go func() {
@@ -69,12 +69,12 @@ func (s *fixture) once(p *proxytest.Proxy, d proxytest.Direction, do func()) (me
 		case <-s.t.Context().Done():
 		}
 	}()
-	return func() { s.awaitsFault(met) }
+	return func() { awaitsFault(s, met) }
 }
 
 // awaitsFault waits until a request or an answer has met a fault. It fails the test if
 // none does.
-func (s *fixture) awaitsFault(arrived <-chan struct{}) {
+func awaitsFault(s *fixture, arrived <-chan struct{}) {
 	s.t.Helper()
 	for w := (progress.Watch{}); ; {
 		select {
@@ -122,8 +122,8 @@ func TestFaultsOfRegistration(t *testing.T) {
 		s.tellsTheTruth(s.rests("n1"))
 		mend()
 		s.tellsTheTruth(s.rests("n1"))
-		s.retriesUntilRegistered("n1")
-		s.leavesNothing("n1")
+		retriesUntilRegistered(s, "n1")
+		leavesNothing(s, "n1")
 	})
 }
 
@@ -134,42 +134,19 @@ func TestFaultsOfDeregistration(t *testing.T) {
 	eachFault(t, func(t *testing.T, s *fixture, inject func() func()) {
 		s.registers("n1")
 		s.rests("n1")
-		s.retriesUntilRegistered("n1")
+		retriesUntilRegistered(s, "n1")
 		mend := inject()
 		s.fires("n1", machine.Deregister{})
 		s.ends("n1")
 		s.tellsTheTruth(s.status("n1"))
 		mend()
-		s.leavesNothing("n1")
-	})
-}
-
-// rests waits until a registration has nothing to do: it is registered, or needs
-// an operator.
-func (s *fixture) rests(node string) registration.Status {
-	s.t.Helper()
-	return s.awaits(node, quick, func(r registration.Status) bool {
-		return r.State == machine.Registered || r.State == machine.PartialRegistered || r.State == machine.Failed || r.State == machine.Deregistered
-	})
-}
-
-// ends waits for the end of a deregistration: by its outcomes or, if many looks have
-// not seen them, by its timeout.
-func (s *fixture) ends(node string) {
-	s.t.Helper()
-	const many = 300
-	looks := 0
-	s.awaits(node, 0, func(r registration.Status) bool {
-		if looks++; looks > many && r.State == machine.Deregistering {
-			s.clock.advance(16 * time.Second)
-		}
-		return r.State == machine.Deregistered
+		leavesNothing(s, "n1")
 	})
 }
 
 // retriesUntilRegistered retries until the node is registered, which the limit allows: the
 // fault is over.
-func (s *fixture) retriesUntilRegistered(node string) {
+func retriesUntilRegistered(s *fixture, node string) {
 	s.t.Helper()
 	const limit = 3
 	for range limit {
@@ -186,47 +163,9 @@ func (s *fixture) retriesUntilRegistered(node string) {
 	s.wantBoth(node, true, true)
 }
 
-// tellsTheTruth compares what a record claims with what is there. What it does
-// not claim may be there: an answer that never came is no claim.
-func (s *fixture) tellsTheTruth(r registration.Status) {
-	s.t.Helper()
-	row, service := s.owner(r.NodeID) == r.RegistrationID.String(), s.advertises(r)
-	switch r.State {
-	case machine.Registered:
-		if !row || !service {
-			s.t.Errorf("registered, and row: %v, service: %v", row, service)
-		}
-	case machine.PartialRegistered:
-		if !row || !r.PostgresApplied || r.ConsulApplied || !r.ConsulError.IsSet {
-			s.t.Errorf("row: %v, and partial by %+v", row, r)
-		}
-	case machine.Failed:
-		if !r.PostgresError.IsSet && !r.ConsulError.IsSet && !r.ValidationError.IsSet || service {
-			s.t.Errorf("service: %v, and failed by %+v", service, r)
-		}
-	case machine.Deregistered:
-		if r.ConsulCleanup == machine.CleanupRemoved && service || r.PostgresCleanup == machine.CleanupRemoved && row {
-			s.t.Errorf("row: %v, service: %v, and ended as %+v", row, service, r)
-		}
-	case machine.Unregistered, machine.Validating, machine.RegisteringPostgres, machine.PostgresRegistered, machine.RegisteringConsul, machine.Deregistering:
-		s.t.Errorf("node %s is at work in %s", r.NodeID, r.State)
-	}
-}
-
-// advertises reports whether the service of a registration is there.
-func (s *fixture) advertises(r registration.Status) bool {
-	s.t.Helper()
-	for _, i := range s.advertised() {
-		if i.RegistrationID == r.RegistrationID.String() {
-			return true
-		}
-	}
-	return false
-}
-
 // leavesNothing ends the registration if it has not, and lets the collectors
 // find what it left: at most its row and its service.
-func (s *fixture) leavesNothing(node string) {
+func leavesNothing(s *fixture, node string) {
 	s.t.Helper()
 	if s.rests(node).State == machine.Registered {
 		s.fires(node, machine.Deregister{})
@@ -302,7 +241,7 @@ func TestLateUpsertOfAnEarlierRegistration(t *testing.T) {
 	arrived, release := s.database.HoldNext(proxytest.Request)
 	defer release()
 	s.registers("n1")
-	s.awaitsFault(arrived)
+	awaitsFault(s, arrived)
 	s.clock.advance(11 * time.Second)
 	s.tellsTheTruth(s.await("n1", machine.Failed))
 	s.fires("n1", machine.Abandon{})
@@ -311,7 +250,7 @@ func TestLateUpsertOfAnEarlierRegistration(t *testing.T) {
 	answered, pass := s.database.HoldNext(proxytest.Answer)
 	defer pass()
 	release()
-	s.awaitsFault(answered)
+	awaitsFault(s, answered)
 	if has := s.owner("n1"); has != second {
 		t.Errorf("%s has the row, not %s", has, second)
 	}
@@ -330,7 +269,7 @@ func TestLateWithdrawalOfAnEarlierRegistration(t *testing.T) {
 	arrived, release := s.consul.HoldNext(proxytest.Request)
 	defer release()
 	s.fires("n1", machine.Deregister{})
-	s.awaitsFault(arrived)
+	awaitsFault(s, arrived)
 	s.clock.advance(16 * time.Second)
 	if r := s.await("n1", machine.Deregistered); r.ConsulCleanup != machine.CleanupPending {
 		t.Errorf("got %+v", r)
@@ -341,7 +280,7 @@ func TestLateWithdrawalOfAnEarlierRegistration(t *testing.T) {
 	answered, pass := s.consul.HoldNext(proxytest.Answer)
 	defer pass()
 	release()
-	s.awaitsFault(answered)
+	awaitsFault(s, answered)
 	s.wantBoth("n1", true, false)
 	if _, err := s.server.Heartbeat(t.Context()); err != nil {
 		t.Fatal(err)
@@ -360,9 +299,9 @@ func TestLateServiceOfAnEndedRegistration(t *testing.T) {
 	arrived, release := s.works().consul.HoldNext(proxytest.Request)
 	defer release()
 	s.registers("n1")
-	s.awaitsFault(arrived)
+	awaitsFault(s, arrived)
 	s.rests("n1")
-	s.retriesUntilRegistered("n1")
+	retriesUntilRegistered(s, "n1")
 	s.fires("n1", machine.Deregister{})
 	s.ends("n1")
 	s.wantBoth("n1", false, false)

@@ -2,7 +2,6 @@ package registration_test
 
 import (
 	"context"
-	"database/sql"
 	"log/slog"
 	"net/http/httptest"
 	"path/filepath"
@@ -25,23 +24,9 @@ import (
 
 // fixture is a daemon between a database and a Consul, each behind a proxy.
 type fixture struct {
-	t       *testing.T
-	clock   *clock
-	metrics *metrics
-	logs    *logs
+	nodes
 	options registration.Options
-	url     string         // of Consul
-	token   string         // for it
-	suffix  string         // of the names there
-	client  *consul.Client // to it directly
-
-	consul   *proxytest.Proxy // between the daemon and Consul
-	database *proxytest.Proxy // between the registry and PostgreSQL; nil with SQLite
-	pool     *pgxpool.Pool    // to PostgreSQL directly; nil with SQLite
-	reader   *sql.DB          // of the SQLite file; see file
-
-	server *registration.Server
-	stop   func()
+	stop    func()
 }
 
 // everywhere runs a test over each store.
@@ -109,6 +94,7 @@ func newFixture(t *testing.T) *fixture {
 	through := config.Copy()
 	through.ConnConfig.DialFunc = s.database.Dial
 	s.options.Registry = registration.NewRegistry(openPool(t, through), s.clock)
+	s.schema = schema
 	s.options.Store, s.options.Schema, s.options.Connections = dsn, schema, 8
 	return s
 }
@@ -116,7 +102,8 @@ func newFixture(t *testing.T) *fixture {
 func newSQLiteFixture(t *testing.T) *fixture {
 	t.Helper()
 	s := bareFixture(t)
-	s.options.Store = filepath.Join(t.TempDir(), "registrations.db")
+	s.path = filepath.Join(t.TempDir(), "registrations.db")
+	s.options.Store = s.path
 	return s
 }
 
@@ -133,7 +120,8 @@ func openPool(t *testing.T, config *pgxpool.Config) *pgxpool.Pool {
 // bareFixture makes a Consul, a clock and what watches.
 func bareFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := &fixture{t: t, clock: newClock(), metrics: &metrics{}, logs: &logs{}}
+	watched := &observation{t: t, clock: newClock(), metrics: &metrics{}, logs: &logs{}}
+	s := &fixture{nodes: nodes{t: t, observation: watched, outside: &outside{t: t}, storage: &storage{t: t}}}
 	http := httptest.NewServer(consulagent.New(consulagent.Options{Now: s.clock.Now}))
 	t.Cleanup(http.Close)
 	s.consul = proxytest.New(t, "tcp", strings.TrimPrefix(http.URL, "http://"))
@@ -151,17 +139,6 @@ func bareFixture(t *testing.T) *fixture {
 		},
 	}
 	return s
-}
-
-func (s *fixture) connect(url string) *consul.Client {
-	s.t.Helper()
-	const timeout = time.Hour // an attempt has a limit of its own, and a run of the tests is shorter
-	c, err := consul.New(consul.Options{Address: url, Token: s.token, Timeout: timeout})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(c.Close)
-	return c
 }
 
 // open opens the daemon without letting it work.

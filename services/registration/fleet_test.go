@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	machine "github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
@@ -67,7 +65,7 @@ func TestFleet(t *testing.T) {
 	s.options.Clock = nil // the daemons' too
 	s.open()              // which does not work: it makes the tables, and is the operator's
 	begun := time.Now()
-	calm := s.flaps()
+	calm := flaps(s)
 	for d := range daemons {
 		e := job{Store: s.options.Store, Schema: s.options.Schema, Consul: "http://" + s.consul.Address(), Name: fmt.Sprintf("daemon-%d", d+1)}
 		for n := d; n < nodes; n += daemons {
@@ -75,7 +73,7 @@ func TestFleet(t *testing.T) {
 		}
 		e.starts(t)
 	}
-	retries := s.operates(nodes, calm)
+	retries := operates(s, nodes, calm)
 	took := time.Since(begun)
 
 	ended := map[machine.State]int{}
@@ -128,7 +126,7 @@ func (e *job) starts(t *testing.T) {
 
 // flaps has Consul come and go: one fault after the other, until calm is
 // called.
-func (s *fixture) flaps() (calm func()) {
+func flaps(s *fixture) (calm func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	p := s.consul
@@ -180,7 +178,7 @@ func lasts(ctx context.Context, d time.Duration) {
 
 // operates retries partial registrations until every node has come to an end.
 // Consul is calm once most of them have.
-func (s *fixture) operates(nodes int, calm func()) (retries int) {
+func operates(s *fixture, nodes int, calm func()) (retries int) {
 	s.t.Helper()
 	for w := (progress.Watch{}); ; {
 		states := s.states()
@@ -214,19 +212,4 @@ func (s *fixture) operates(nodes int, calm func()) (retries int) {
 			}
 		}
 	}
-}
-
-// states are those of all nodes.
-func (s *fixture) states() map[string]string {
-	s.t.Helper()
-	rows, err := s.pool.Query(s.t.Context(), "SELECT node_id, state FROM "+s.options.Schema+".registration_records")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	out := map[string]string{}
-	var node, state string
-	if _, err := pgx.ForEachRow(rows, []any{&node, &state}, func() error { out[node] = state; return nil }); err != nil {
-		s.t.Fatal(err)
-	}
-	return out
 }

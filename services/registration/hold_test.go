@@ -67,7 +67,7 @@ func TestLeavesWhileHeartbeatAdvertises(t *testing.T) {
 			everywhere(t, func(t *testing.T, s *fixture) {
 				g := s.gated()
 				s.works().live("n1")
-				s.leavesDuringHeartbeat(s.server, g.hold(t, lost))
+				leavesDuringHeartbeat(s, s.server, g.hold(t, lost))
 			})
 			t.Run("two daemons", func(t *testing.T) {
 				t.Parallel()
@@ -81,7 +81,7 @@ func TestLeavesWhileHeartbeatAdvertises(t *testing.T) {
 				t.Cleanup(s.stop)
 				s.options.Name = "daemon-2"
 				s.works()
-				s.leavesDuringHeartbeat(beats, g.hold(t, lost))
+				leavesDuringHeartbeat(s, beats, g.hold(t, lost))
 			})
 		})
 	}
@@ -89,7 +89,7 @@ func TestLeavesWhileHeartbeatAdvertises(t *testing.T) {
 
 // leavesDuringHeartbeat deregisters n1 while the heartbeat of a daemon advertises
 // it again.
-func (s *fixture) leavesDuringHeartbeat(beats *registration.Server, p *passage) {
+func leavesDuringHeartbeat(s *fixture, beats *registration.Server, p *passage) {
 	s.t.Helper()
 	id := s.status("n1").RegistrationID.String()
 	if err := s.client.Deregister(s.t.Context(), "svc-n1", id); err != nil {
@@ -100,7 +100,7 @@ func (s *fixture) leavesDuringHeartbeat(beats *registration.Server, p *passage) 
 		_, err := beats.Heartbeat(s.t.Context())
 		ended <- err
 	}()
-	s.awaitsFault(p.arrived)
+	awaitsFault(s, p.arrived)
 	s.fires("n1", machine.Deregister{})
 	s.awaits("n1", 0, func(r registration.Status) bool { return r.ConsulCleanup == machine.CleanupRemoved })
 	const looks, pause = 100, 3 * time.Millisecond // a row that is not held is long gone by then

@@ -155,11 +155,11 @@ func (k kill) test(t *testing.T, apart, twoStep bool) {
 	s.restarts()
 	s.tellsTheTruth(s.await("n1", k.ends))
 	s.wantTrace("n1", k.trace)
-	s.goesOn("n1")
+	goesOn(s, "n1")
 }
 
 // goesOn takes a registration that has been through a kill to its end: nothing is left.
-func (s *fixture) goesOn(node string) {
+func goesOn(s *fixture, node string) {
 	s.t.Helper()
 	switch r := s.status(node); r.State {
 	case machine.PartialRegistered:

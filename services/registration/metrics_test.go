@@ -69,7 +69,7 @@ func TestEveryMetricIsMeasured(t *testing.T) {
 	}
 	s.options.Metrics = collector.Record
 	s.works()
-	s.runEverything()
+	runEverything(s)
 	var missing []string
 	for w := (progress.Watch{}); ; {
 		families, err := registry.Gather()
@@ -100,7 +100,7 @@ func TestEveryMetricIsMeasured(t *testing.T) {
 }
 
 // runEverything goes the ways of the other tests, one after the other.
-func (s *fixture) runEverything() {
+func runEverything(s *fixture) {
 	// A payload that is wrong, and a registration that can't be recorded.
 	wrong := payload("invalid")
 	wrong["consul_service_name"] = "not a name"

@@ -3,11 +3,20 @@ package registration_test
 import (
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
+
+// observation is the clock that the test owns, and what the daemon measured and logged.
+type observation struct {
+	t       *testing.T
+	clock   *clock
+	metrics *metrics
+	logs    *logs
+}
 
 // clock is a clock that the test owns.
 type clock struct {
@@ -66,7 +75,7 @@ next:
 
 // counted waits until a metric sums up to what is wanted: measurements follow the
 // commit. It returns the sum when that has stayed the same for a long time.
-func (s *fixture) counted(want float64, name string, labels ...string) (sum float64, ok bool) {
+func (s *observation) counted(want float64, name string, labels ...string) (sum float64, ok bool) {
 	for w := (progress.Watch{}); ; {
 		if sum = s.metrics.count(name, labels...); sum == want {
 			return sum, true
@@ -77,7 +86,7 @@ func (s *fixture) counted(want float64, name string, labels ...string) (sum floa
 	}
 }
 
-func (s *fixture) counts(want float64, name string, labels ...string) bool {
+func (s *observation) counts(want float64, name string, labels ...string) bool {
 	_, ok := s.counted(want, name, labels...)
 	return ok
 }

@@ -61,12 +61,6 @@ func (s *fixture) watched() *watch {
 	return w
 }
 
-// watcher is a pool of the watch's own: what it asks must not wait for the test.
-func (s *fixture) watcher() *pgxpool.Pool {
-	s.t.Helper()
-	return openPool(s.t, s.pool.Config())
-}
-
 // begin looks until the test ends, and fails it for each broken promise.
 func (w *watch) begin(t *testing.T, catalog registration.Catalog, name string) {
 	t.Helper()

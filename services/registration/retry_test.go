@@ -1,7 +1,6 @@
 package registration_test
 
 import (
-	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 
 	machine "github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
-	"github.com/fsmgen/fsmgen/services/registration"
 )
 
 // table is the machine without hands.
@@ -217,15 +215,5 @@ func TestLimitEndsTheLoopOfF0012(t *testing.T) {
 			s.wantTrace("n1", trace)
 			s.fires("n1", machine.Abandon{})
 		})
-	}
-}
-
-// wantExhausted fails unless a registration that has failed takes no retry.
-func (s *fixture) wantExhausted(node string) {
-	s.t.Helper()
-	_, err := s.server.Trigger(context.Background(), node, machine.Retry{}, registration.Call{})
-	var refused *fsm.Rejection
-	if !errors.As(err, &refused) || refused.Failure != "retry_exhausted" {
-		s.t.Errorf("a retry beyond the limit: %v", err)
 	}
 }

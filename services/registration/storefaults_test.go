@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -49,29 +48,29 @@ func TestFaultsOfTheStore(t *testing.T) {
 			p := s.remote()
 			s.works().live("warm")
 
-			calm := s.repeatsFault(p, x)
-			s.repeats(func(ctx context.Context) error {
+			calm := repeatsFault(s, p, x)
+			repeats(s, func(ctx context.Context) error {
 				_, err := s.server.Register(ctx, "n1", encoded(t, s.payload("n1")), call("register"))
 				return err
 			})
 			calm()
-			s.recovers("n1")
+			recovers(s, "n1")
 			s.tellsTheTruth(s.rests("n1"))
-			s.retriesUntilRegistered("n1")
+			retriesUntilRegistered(s, "n1")
 
-			calm = s.repeatsFault(p, x)
-			s.repeats(func(ctx context.Context) error {
+			calm = repeatsFault(s, p, x)
+			repeats(s, func(ctx context.Context) error {
 				_, err := s.server.Trigger(ctx, "n1", machine.Deregister{}, call("deregister"))
 				return err
 			})
 			calm()
-			s.recovers("n1")
+			recovers(s, "n1")
 			s.tellsTheTruth(s.awaits("n1", 0, func(r registration.Status) bool { return r.State == machine.Deregistered }))
 			trace := s.trace("n1")
 			if strings.Count(trace, "REGISTER validating") != 1 || strings.Count(trace, "DEREGISTER deregistering") != 1 {
 				t.Errorf("not each trigger was heard once: %s", trace)
 			}
-			s.collectsUntilGone("n1")
+			collectsUntilGone(s, "n1")
 			s.wantBoth("n1", false, false)
 			s.wantBoth("warm", true, true)
 		})
@@ -81,7 +80,7 @@ func TestFaultsOfTheStore(t *testing.T) {
 // collectsUntilGone collects until a node has no row. The record was ended by the clock of the
 // database, as the engine read it through the faults: it can be ahead of the server's, and what
 // has not settled is left alone.
-func (s *fixture) collectsUntilGone(node string) {
+func collectsUntilGone(s *fixture, node string) {
 	s.t.Helper()
 	const rounds, pause = 1000, 10 * time.Millisecond
 	for range rounds {
@@ -94,7 +93,7 @@ func (s *fixture) collectsUntilGone(node string) {
 
 // repeatsFault injects a fault again and again until calm is called, which mends the last
 // one and ends what hangs, as a kernel does in the end.
-func (s *fixture) repeatsFault(p *proxytest.Proxy, x fault) (calm func()) {
+func repeatsFault(s *fixture, p *proxytest.Proxy, x fault) (calm func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -117,14 +116,14 @@ func (s *fixture) repeatsFault(p *proxytest.Proxy, x fault) (calm func()) {
 
 // repeats is a client that may not have got its answer: it calls until the call
 // is accepted, and then once more, which its key allows.
-func (s *fixture) repeats(ask func(context.Context) error) {
+func repeats(s *fixture, ask func(context.Context) error) {
 	s.t.Helper()
-	s.callsUntilAccepted(ask)
-	s.callsUntilAccepted(ask)
+	callsUntilAccepted(s, ask)
+	callsUntilAccepted(s, ask)
 }
 
 // callsUntilAccepted calls until the call is accepted.
-func (s *fixture) callsUntilAccepted(ask func(context.Context) error) {
+func callsUntilAccepted(s *fixture, ask func(context.Context) error) {
 	s.t.Helper()
 	const first, most = 300 * time.Millisecond, time.Minute
 	w := progress.Watch{}
@@ -146,38 +145,14 @@ func (s *fixture) callsUntilAccepted(ask func(context.Context) error) {
 }
 
 // recovers waits until the daemon can be asked again.
-func (s *fixture) recovers(node string) registration.Status {
+func recovers(s *fixture, node string) registration.Status {
 	s.t.Helper()
 	var status registration.Status
-	s.callsUntilAccepted(func(ctx context.Context) (err error) {
+	callsUntilAccepted(s, func(ctx context.Context) (err error) {
 		status, err = s.server.Recorded(ctx, node)
 		return err
 	})
 	return status
-}
-
-// takes is another transaction that asks whose service id that of a node is, and stays
-// open: a registration is then left to the handlers. give ends it.
-func (s *fixture) takes(node string) (give func()) {
-	s.t.Helper()
-	return s.holds("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "fsmgen registration "+s.payload(node)["consul_service_id"].(string))
-}
-
-// holds is another transaction that has run a statement.
-func (s *fixture) holds(statement string, args ...any) (give func()) {
-	s.t.Helper()
-	tx, err := s.pool.Begin(s.t.Context())
-	if err == nil {
-		_, err = tx.Exec(s.t.Context(), statement, args...)
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return sync.OnceFunc(func() {
-		if err := tx.Rollback(context.Background()); err != nil {
-			s.t.Error(err)
-		}
-	})
 }
 
 // TestValidationAsksAgain: the question whose a service id is meets a database
@@ -196,7 +171,7 @@ func TestValidationAsksAgain(t *testing.T) {
 		return nil, strings.Contains(s.logs.text(), `"effect":"validate_payload","attempt":1,"error"`)
 	})
 	p.Restore()
-	s.recovers("n1")
+	recovers(s, "n1")
 	s.await("n1", machine.Registered)
 	s.wantTrace("n1", happy)
 }

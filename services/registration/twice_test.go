@@ -11,7 +11,6 @@ import (
 	machine "github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
@@ -56,16 +55,6 @@ func (e *echo) replay(t *testing.T, heard []func(context.Context) error) {
 	}
 }
 
-// rowText is the whole row of a node, "" for none.
-func (s *fixture) rowText(node string) (text string) {
-	s.t.Helper()
-	query := "SELECT coalesce(max(n::text), '') FROM " + s.options.Schema + ".node_registrations AS n WHERE node_id = $1"
-	if err := s.pool.QueryRow(s.t.Context(), query, node).Scan(&text); err != nil {
-		s.t.Fatal(err)
-	}
-	return text
-}
-
 // TestDatabaseHearsTwice: what a registration says to PostgreSQL arrives twice, and leads
 // to what it leads to when it arrives once. Arriving again when that registration has
 // ended, or in the next one, it changes nothing.
@@ -103,16 +92,6 @@ func TestDatabaseHearsTwice(t *testing.T) {
 		t.Errorf("the first registration has made %s of %s", now, row)
 	}
 	s.wantBoth("n1", true, true)
-}
-
-// versionOf is that of a registration's record.
-func (s *fixture) versionOf(id fsm.UUID) (version int64) {
-	s.t.Helper()
-	query := "SELECT version FROM " + s.options.Schema + ".registration_records WHERE registration_id = $1"
-	if err := s.pool.QueryRow(s.t.Context(), query, id.String()).Scan(&version); err != nil {
-		s.t.Fatal(err)
-	}
-	return version
 }
 
 // answered counts the handlers of an effect that have come to an end.
@@ -179,7 +158,7 @@ func TestLateAnswerOfAnEarlierRegistration(t *testing.T) {
 			arrived, release := p.HoldNext(proxytest.Answer)
 			defer release()
 			s.registers("n1")
-			s.awaitsFault(arrived)
+			awaitsFault(s, arrived)
 			s.clock.advance(11 * time.Second)
 			tt.ends(s)
 			first := s.status("n1")
