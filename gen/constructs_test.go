@@ -66,7 +66,7 @@ func constructs(base ir.Base) []word {
 			},
 		},
 	}
-	return append(all, restricted(base)...)
+	return append(append(all, restricted(base)...), wholeConstructs(base)...)
 }
 
 // restricted are constructs that the properties of a type allow or refuse.

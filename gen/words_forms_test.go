@@ -42,16 +42,31 @@ func formsOf(t *testing.T, base ir.Base, w word) {
 	if list.HasErrors() {
 		t.Fatalf("the checker refuses it:%s\n%s", render(list.Sorted()), source.Data)
 	}
-	page, diagram := fileOf(t, result, "word_"+string(base)+"/README.md"), fileOf(t, result, "word_"+string(base)+"/diagram.mmd")
-	for _, text := range w.docs {
-		if !strings.Contains(page, text) {
-			t.Errorf("the documentation does not have %q", text)
+	folder := machineOf(base, w) + "/"
+	for what, form := range map[string]struct {
+		files []string
+		texts []string
+	}{
+		"documentation":     {[]string{"README.md"}, w.docs},
+		"diagram":           {[]string{"diagram.mmd"}, w.diagram},
+		"Go":                {[]string{"definition.go", "effects.go", "fire.go", "actors.go"}, w.golang},
+		"PostgreSQL schema": {[]string{"postgres.sql"}, slices.Concat(w.sql, w.postgres)},
+		"SQLite schema":     {[]string{"sqlite.sql"}, w.sql},
+	} {
+		all := ""
+		for _, name := range form.files {
+			if name != "actors.go" || strings.Contains(string(source.Data), "\nactors:") {
+				all += fileOf(t, result, folder+name)
+			}
+		}
+		for _, text := range form.texts {
+			if !strings.Contains(all, text) {
+				t.Errorf("the %s does not have %q", what, text)
+			}
 		}
 	}
-	for _, text := range w.diagram {
-		if !strings.Contains(diagram, text) {
-			t.Errorf("the diagram does not have %q", text)
-		}
+	if w.decides != nil {
+		w.decides(t, result.Machines[0])
 	}
 }
 

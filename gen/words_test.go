@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/fsmgen/fsmgen/gen"
 	"github.com/fsmgen/fsmgen/gen/diag"
@@ -13,20 +14,29 @@ import (
 // word is one value of a closed vocabulary together with one type: what a table looks
 // like that uses it.
 type word struct {
-	name     string            // vocabulary and value, or the construct
-	sections map[string]string // lines that it adds to the sections of [table]
-	refused  diag.Code         // what the checker says where the two do not fit
-	docs     []string          // texts that the page of the machine has to have
-	diagram  []string          // texts that the diagram has to have
+	name     string                        // vocabulary and value, or the construct
+	sections map[string]string             // lines that it adds to the sections of [table]
+	refused  diag.Code                     // what the checker says where the two do not fit
+	docs     []string                      // texts that the page of the machine has to have
+	diagram  []string                      // texts that the diagram has to have
+	golang   []string                      // texts that the generated Go has to have
+	sql      []string                      // texts that the schema of each database has to have
+	postgres []string                      // texts that the schema of PostgreSQL alone has to have: it reads who fires
+	decides  func(*testing.T, *ir.Machine) // what the interpreter makes of it; nil: [TestWordsDecideAlike] compares
+	whole    bool                          // it decides about the whole machine, and stands in a table without the others
 }
 
 // sectionsOf lists the sections of a table that a word may add to, in their order.
 var sectionsOf = []string{"actors", "params", "fields", "unique", "tables", "states", "events", "effects", "metrics", "invariants"}
 
-// table is the machine of a type with what words add to it.
+// table is the machine of a type with what words add to it. Lines of "machine" stand at its top.
 func table(base ir.Base, words ...word) gen.Source {
 	var b strings.Builder
-	fmt.Fprintf(&b, "machine: word_%s\nversion: 1.0.0\nenums: {colour: [red, green]}\n", base)
+	name := machineOf(base, words...)
+	fmt.Fprintf(&b, "machine: %s\nversion: 1.0.0\nenums: {colour: [red, green]}\n", name)
+	for _, w := range words {
+		b.WriteString(w.sections["machine"])
+	}
 	b.WriteString("failures:\n  refusal: {retry: never, status: 409}\n  repeated: {retry: {first: 1s, attempts: 3}}\n")
 	common := map[string]string{
 		"fields": fmt.Sprintf("  x: optional %[1]s\n  y: optional %[1]s\n  cause: optional string\n", values[base].written),
@@ -50,7 +60,15 @@ func table(base ir.Base, words ...word) gen.Source {
 	for _, w := range words {
 		b.WriteString(w.sections["transitions"])
 	}
-	return gen.Source{Path: "word_" + string(base) + ".yaml", Data: []byte(b.String())}
+	return gen.Source{Path: name + ".yaml", Data: []byte(b.String())}
+}
+
+// machineOf names the machine of [table].
+func machineOf(base ir.Base, words ...word) string {
+	if len(words) > 0 && words[0].whole {
+		return "whole_" + string(base)
+	}
+	return "word_" + string(base)
 }
 
 // begun is the machine that the tables start.
