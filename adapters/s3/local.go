@@ -70,7 +70,7 @@ func (d Directory) open(bucket, key string) (*os.Root, *os.File, error) {
 		return nil, nil, fmt.Errorf("%w: the bucket must be the name of a directory", object.ErrNoObject)
 	}
 	if !fs.ValidPath(key) || key == "." {
-		return nil, nil, fmt.Errorf("%w: the key must be a clean relative path without . and ..", object.ErrNoObject)
+		return nil, nil, fmt.Errorf("%w: the key must be a clean relative path without . and .. in it", object.ErrNoObject)
 	}
 	root, err := os.OpenRoot(filepath.Join(d.Root, bucket))
 	if err != nil {
