@@ -96,7 +96,7 @@ func (r *demoRun) until(condition func(context.Context) (bool, error)) func(cont
 			}
 			select {
 			case <-r.worker.ended:
-				return fmt.Errorf("the worker ended by itself, see %s: %v", r.app.logFile(), r.worker.how)
+				return fmt.Errorf("see %s: %w", r.app.logFile(), errors.Join(errors.New("the worker ended by itself"), r.worker.how))
 			case <-ctx.Done():
 				return fmt.Errorf("after %s there is still something to do, see %s: %s", patience, r.app.database(), strings.Join(r.seen().Moving, ", "))
 			case <-time.After(pause):
