@@ -83,9 +83,6 @@ func newTable(rng *rand.Rand) *table {
 	if len(tb.universe) > 12 {
 		n = min(n, 3)
 	}
-	if len(tb.universe) > 24 {
-		n = 2
-	}
 	for i := range n {
 		tb.addVar(fmt.Sprintf("v%d", i), "main")
 	}
@@ -140,8 +137,8 @@ func (tb *table) setUniverse(n int) {
 		tb.patterns = true
 	case "numbers":
 		tb.universe = span(-n-4, n+7)
-	default:
-		tb.universe = span(-10, 10)
+	default: // a literal of 4, two sums with 4, and a strict order of what is left
+		tb.universe = span(-16, 16)
 	}
 	if tb.words != nil {
 		tb.universe = span(0, len(tb.words)-1)
