@@ -38,7 +38,7 @@ const page = `# Benchmarks
 
 Made by ` + "`make bench`" + `, which runs every benchmark several times in one run and takes medians; the ratios compare
 benchmarks of that one run. A figure that was not reached says so. Measured on: %s.
-
+%s
 The walk is an upload (document 000, section 1) from its first request to the committed blob: three transitions with their
 guards. "Hand-written" is the same machine as a switch per command (bench/handwritten_test.go); it explains nothing and
 keeps no table. The libraries run the same guards in callbacks, on machines that are built once (bench/peers_test.go).
@@ -156,11 +156,11 @@ func withConsul(server string) []figure {
 }
 
 func run(in io.Reader, out io.Writer) error {
-	all, header, err := read(in)
+	all, header, notes, err := read(in)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, page, strings.Join(header, ", "))
+	fmt.Fprintf(out, page, strings.Join(header, ", "), strings.Join(notes, ""))
 	fmt.Fprintln(out, "| figure | goal | median | reached |\n|---|---|---|---|")
 	for _, f := range figures {
 		got, err := f.measure(all)
@@ -204,13 +204,16 @@ func run(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// read collects the samples and the lines that describe the machine.
-func read(in io.Reader) (samples, []string, error) {
-	all := samples{}
-	var header []string
+// read collects the samples, the lines that describe the machine, and those that begin with "note: ":
+// paragraphs for whoever puts runs of several days together.
+func read(in io.Reader) (all samples, header, notes []string, err error) {
+	all = samples{}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		line := lines.Text()
+		if note, ok := strings.CutPrefix(line, "note: "); ok {
+			notes = append(notes, "\n"+note+"\n")
+		}
 		for _, key := range []string{"goos: ", "goarch: ", "cpu: "} {
 			if v, ok := strings.CutPrefix(line, key); ok && !slices.Contains(header, v) {
 				header = append(header, v)
@@ -230,12 +233,12 @@ func read(in io.Reader) (samples, []string, error) {
 		for i := 2; i+1 < len(fields); i += 2 {
 			v, err := strconv.ParseFloat(fields[i], 64)
 			if err != nil {
-				return nil, nil, fmt.Errorf("read %q: %w", line, err)
+				return nil, nil, nil, fmt.Errorf("read %q: %w", line, err)
 			}
 			all[name][fields[i+1]] = append(all[name][fields[i+1]], v)
 		}
 	}
-	return all, header, lines.Err()
+	return all, header, notes, lines.Err()
 }
 
 func names(all samples) []string {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-const output = `goos: linux
+const output = `note: Relay is of another day.
+goos: linux
 goarch: amd64
 cpu: Some Processor
 BenchmarkUpload/generated-2      100	 10 ns/op	 0 B/op	 0 allocs/op
@@ -43,7 +44,7 @@ func TestRunTellsWhatWasNotReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"linux, amd64, Some Processor",
+		"linux, amd64, Some Processor.\n\nRelay is of another day.\n\nThe walk",
 		"hand-written switch | at most 1.20 times | 1.50 times | **no** |",
 		"| allocations of the generated walk | at most 0 | 0 | yes |",
 		"| looplab/fsm against generated | at least 50 times | 100 times | yes |",

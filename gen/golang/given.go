@@ -1,7 +1,7 @@
 package golang
 
 import (
-	"go/ast"
+	"go/token"
 
 	"github.com/dave/jennifer/jen"
 
@@ -45,19 +45,13 @@ func argumentsOf(all []given, code ...jen.Code) []jen.Code {
 // read are those of all whose names code has as variables.
 func read(all []given, code []jen.Code) []given {
 	variables := map[string]bool{}
-	var visit func(ast.Node) bool
-	visit = func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			ast.Inspect(n.X, visit)
-			return false
-		case *ast.Ident:
-			variables[n.Name] = true
+	before := token.ILLEGAL
+	for _, t := range tokens(declared(jen.Func().Id("_").Params().Block(code...))) {
+		if t.kind == token.IDENT && before != token.PERIOD { // behind a period it is a field or a method
+			variables[t.text] = true
 		}
-		return true
+		before = t.kind
 	}
-	function, _ := parse(jen.Func().Id("_").Params().Block(code...))
-	ast.Inspect(function, visit)
 	var out []given
 	for _, x := range all {
 		if variables[x.name] {

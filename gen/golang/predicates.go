@@ -28,7 +28,7 @@ func (p *predicates) name(g *generator, row *ir.Row, condition *jen.Statement) *
 	}
 	name, givens := g.predicateName(row), g.givens(row.Event)
 	method := jen.Func().Add(receiver()).Id(name).Params(inputsOf(givens, condition)...).Bool().Block(jen.Return(condition))
-	if function, _ := parse(method); complexity(function) < longCondition {
+	if complexity(declared(method)) < longCondition {
 		return condition
 	}
 	p.methods = append(p.methods, comment(fmt.Sprintf("%s is the condition of %s.", name, row.Text), "").Add(method))

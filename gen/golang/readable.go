@@ -1,10 +1,10 @@
 package golang
 
 import (
-	"fmt"
-	"go/ast"
-	"go/parser"
+	"go/scanner"
 	"go/token"
+	"slices"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 )
@@ -17,40 +17,55 @@ const (
 
 // readable reports whether a function is within the limits.
 func readable(function *jen.Statement) bool {
-	parsed, lines := parse(function)
-	return lines <= maxLines && complexity(parsed) <= maxComplexity
+	text := declared(function)
+	return height(text) <= maxLines && complexity(text) <= maxComplexity
 }
 
 // lineCount counts the lines of statements.
 func lineCount(body []jen.Code) int {
-	_, lines := parse(jen.Func().Id("_").Params().Block(body...))
-	return lines - 2 // those of the braces
+	return height(declared(jen.Func().Id("_").Params().Block(body...))) - 2 // those of the braces
 }
 
-// parse returns the declaration that code renders to, and how many lines it has.
-func parse(code jen.Code) (ast.Decl, int) {
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", source(code), parser.SkipObjectResolution)
-	if err != nil {
-		panic(fmt.Errorf("parse what this package made: %w", err)) // as source does
-	}
-	last := file.Decls[len(file.Decls)-1] // behind the imports
-	return last, fset.Position(last.End()).Line - fset.Position(last.Pos()).Line + 1
+// declared is the text of a function, without the package and the imports that it needs.
+func declared(function jen.Code) string {
+	text := source(function)
+	return strings.TrimSpace(text[strings.Index(text, "\nfunc ")+1:])
 }
+
+// height counts the lines of a text.
+func height(text string) int { return strings.Count(text, "\n") + 1 }
+
+// forks are the tokens with which a path through a function begins.
+var forks = []token.Token{token.IF, token.FOR, token.CASE, token.DEFAULT, token.LAND, token.LOR}
 
 // complexity is the cyclomatic complexity of a function.
-func complexity(function ast.Node) int {
+func complexity(text string) int {
 	paths := 1
-	ast.Inspect(function, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt, *ast.CaseClause, *ast.CommClause:
+	for _, t := range tokens(text) {
+		if slices.Contains(forks, t.kind) {
 			paths++
-		case *ast.BinaryExpr:
-			if n.Op == token.LAND || n.Op == token.LOR {
-				paths++
-			}
 		}
-		return true
-	})
+	}
 	return paths
+}
+
+// lexeme is a token of Go; an identifier has its text.
+type lexeme struct {
+	kind token.Token
+	text string
+}
+
+// tokens splits text. To parse it would take longer, for what is asked of it.
+func tokens(text string) []lexeme {
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(text))
+	s.Init(file, []byte(text), nil, 0)
+	out := make([]lexeme, 0, len(text)/4)
+	for {
+		_, kind, literal := s.Scan()
+		if kind == token.EOF {
+			return out
+		}
+		out = append(out, lexeme{kind, literal})
+	}
 }

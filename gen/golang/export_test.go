@@ -1,4 +1,0 @@
-package golang
-
-// Complexity lets the test of what was generated count as the generator does.
-var Complexity = complexity
