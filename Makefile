@@ -156,7 +156,7 @@ vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the module ca
 
 .PHONY: clean
 clean: ## Remove what was built or fetched
-	rm -rf $(BIN) tools/mermaid/node_modules
+	rm -rf $(BIN) tools/mermaid/node_modules tools/ton/node_modules
 	go clean -testcache
 
 # The go command decides whether there is something to build.

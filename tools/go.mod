@@ -6,7 +6,10 @@ go 1.26.0
 
 toolchain go1.26.8
 
-ignore ./mermaid/node_modules
+ignore (
+	./mermaid/node_modules
+	./ton/node_modules
+)
 
 tool (
 	github.com/golangci/golangci-lint/v2/cmd/golangci-lint

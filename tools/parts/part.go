@@ -36,7 +36,8 @@ type logger func(format string, args ...any)
 // knownParts lists every part, in the order in which they start.
 func knownParts(root string) []part {
 	tools := filepath.Join(root, "tools")
-	return append(programs(), &postgres{}, &mermaid{dir: mermaidDir(root)}, &s3{tools: tools}, &qemu{tools: tools}, &consul{tools: tools}, &redis{})
+	return append(programs(), &postgres{}, &mermaid{nodePackages{filepath.Join(tools, "mermaid")}}, &s3{tools: tools}, &qemu{tools: tools},
+		&consul{tools: tools}, &redis{}, &ton{nodePackages{filepath.Join(tools, "ton")}})
 }
 
 // choose picks the parts that a comma-separated list names, in the order of
