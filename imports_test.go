@@ -63,6 +63,8 @@ var rules = []rule{
 	{folder: "proptest/locktest", allowed: []string{"std", "runtime/engine"}},
 	{folder: "adapters/redis", allowed: []string{"std", "runtime/engine", "github.com/redis/go-redis/v9"}},
 	{folder: "adapters/kafka", allowed: []string{"std", "runtime/fsm", "runtime/engine", "github.com/twmb/franz-go/*"}},
+	{folder: "adapters/ton/tontest", allowed: []string{"std", "internal/parts", "github.com/xssnick/tonutils-go/*"}},
+	{folder: "adapters/ton", allowed: []string{"std", "github.com/xssnick/tonutils-go/*"}},
 	{folder: "adapters/consul", allowed: []string{"std", "adapters/discovery", "github.com/hashicorp/consul/api"}},
 	{folder: "generated/*", allowed: []string{"std", "runtime/client", "runtime/fsm"}},
 	{folder: "proptest/jepsen/generated/*", allowed: []string{"std", "runtime/client", "runtime/fsm"}},
