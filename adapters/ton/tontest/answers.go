@@ -154,8 +154,11 @@ func (v view) transactions(q ton.GetTransactions) tl.Serializable {
 	}
 	var cells []*cell.Cell
 	var blocks []*ton.BlockIDExt
-	for ; at >= 0 && len(cells) < min(int(q.Limit), page); at-- {
+	for at >= 0 && len(cells) < min(int(q.Limit), page) {
 		cells, blocks = append(cells, list[at].transaction), append(blocks, list[at].in)
+		previous := list[at].previous // a transaction that left no account behind is passed over
+		for at--; at >= 0 && list[at].lt != previous; at-- {
+		}
 	}
 	return ton.TransactionList{IDs: blocks, Transactions: cell.ToBOCWithFlags(cells, false)}
 }

@@ -41,6 +41,7 @@ type content struct {
 type change struct {
 	account     []byte
 	lt          uint64
+	previous    uint64 // the logical time of the account's transaction before it, 0 for none
 	transaction *cell.Cell
 }
 

@@ -37,7 +37,7 @@ func (n *next) run(message *cell.Cell) error {
 	if err := tlb.Parse(&tx, after.transaction); err != nil {
 		return fmt.Errorf("tontest: read a transaction of the TVM: %w", err)
 	}
-	n.changes = append(n.changes, change{account, tx.LT, after.transaction})
+	n.changes = append(n.changes, change{account, tx.LT, tx.PrevTxLT, after.transaction})
 	n.lt = max(n.lt, tx.LT+uint64(tx.OutMsgCount))
 	if err := n.send(&tx); err != nil {
 		return err
