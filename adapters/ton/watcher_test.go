@@ -85,7 +85,7 @@ func TestWhatIsNoDeposit(t *testing.T) {
 		t.Errorf("credited %d, want the one payment", b.sum(to))
 	}
 	history := n.Transactions(library(to))
-	if last := history[len(history)-1]; !last.IO.In.AsInternal().Bounced || len(history) != 3 {
+	if last := history[len(history)-1]; !last.IO.In.AsInternal().Bounced || len(history) != 4 {
 		t.Errorf("the address has %d transactions, and the last one is %v, after %+v", len(history), last.IO.In, signed.To)
 	}
 }

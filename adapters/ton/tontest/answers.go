@@ -29,7 +29,11 @@ func notApplied(id *ton.BlockIDExt) ton.LSError {
 // answer returns what a query gets, or nil for nothing.
 func (s *Server) answer(client *liteclient.ServerClient, query tl.Serializable) tl.Serializable {
 	faults := s.note(query)
-	if faults.Silent {
+	switch {
+	case faults.Silent:
+		return nil
+	case s.isDoomed(client, query, faults):
+		client.Close()
 		return nil
 	}
 	if list, ok := query.([]tl.Serializable); ok {
@@ -49,6 +53,19 @@ func (s *Server) answer(client *liteclient.ServerClient, query tl.Serializable) 
 		return v.send(client, q)
 	}
 	return v.read(query)
+}
+
+// isDoomed reports whether a client has got its last answer: that of a message sent with CutAfter.
+func (s *Server) isDoomed(client *liteclient.ServerClient, query tl.Serializable, faults Faults) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.doomed[client] {
+		return true
+	}
+	if _, ok := query.(ton.SendMessage); ok && faults.Send == CutAfter {
+		s.doomed[client] = true
+	}
+	return false
 }
 
 // note counts a query, and returns the faults that are on.
@@ -186,13 +203,9 @@ func (v view) send(client *liteclient.ServerClient, q ton.SendMessage) tl.Serial
 		return ton.LSError{Code: codeRefused, Text: fmt.Sprintf("cannot apply external message to current state : External message was not accepted\n"+
 			"Cannot run message on account: inbound external message rejected by transaction:\nexitcode=%d, %s", refused.exit, refused.reason)}
 	}
-	switch v.faults.Send {
-	case CutDuring:
+	if v.faults.Send == CutDuring {
 		client.Close()
 		return nil
-	case CutAfter:
-		time.AfterFunc(0, client.Close)
-	case SendWorks, CutBefore, Forget:
 	}
 	return taken
 }

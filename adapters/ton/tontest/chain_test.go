@@ -150,7 +150,7 @@ func TestFaults(t *testing.T) {
 		"a forged account":    {tontest.Faults{ForgedAccount: true}, look},
 		"a foreign validator": {tontest.Faults{ForeignValidator: true}, grow},
 		"a forged block":      {tontest.Faults{ForgedBlock: true}, read},
-		"a server behind":     {tontest.Faults{Behind: 2}, look},
+		"a server behind":     {tontest.Faults{Behind: 100}, look},
 	} {
 		s.Break(tt.faults)
 		if err := tt.ask(t); err == nil {

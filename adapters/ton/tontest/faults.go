@@ -29,7 +29,7 @@ const (
 	CutBefore
 	// CutDuring takes the message, and ends the connection before it answers.
 	CutDuring
-	// CutAfter takes the message, answers, and ends the connection.
+	// CutAfter takes the message, answers, and ends the connection when the client uses it again.
 	CutAfter
 	// Forget answers that the message is taken, and drops it.
 	Forget

@@ -26,6 +26,7 @@ type Server struct {
 	mu      sync.Mutex
 	server  *liteclient.Server
 	clients map[*liteclient.ServerClient]bool
+	doomed  map[*liteclient.ServerClient]bool // get no further answer
 	faults  Faults
 	calls   map[string]int
 }
@@ -37,7 +38,7 @@ func (c *Chain) Serve() *Server {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	s := &Server{chain: c, key: key, calls: map[string]int{}}
+	s := &Server{chain: c, key: key, calls: map[string]int{}, doomed: map[*liteclient.ServerClient]bool{}}
 	for s.address == nil {
 		if address := freeAddress(c); s.listen(address) == nil {
 			s.address = address

@@ -1,0 +1,176 @@
+package ton_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fsmgen/fsmgen/adapters/ton"
+	"github.com/fsmgen/fsmgen/adapters/ton/tontest"
+)
+
+// TestViewOverOneServer: the errors of a liteserver are told apart, and a view is there again once the
+// trouble has ended.
+func TestViewOverOneServer(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 1)
+	config := n.config(n.ConfigFile(n.servers...))
+	config.Timeout = time.Second // what the test waits for where no answer comes
+	client, err := ton.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	see := func() error { _, err := client.View(t.Context()); return err }
+	if err := see(); err != nil {
+		t.Fatal(err)
+	}
+	s := n.servers[0]
+	n.Advance(3)
+	for name, tt := range map[string]struct {
+		faults tontest.Faults
+		want   error
+	}{
+		"silent":              {tontest.Faults{Silent: true}, ton.ErrUnreachable},
+		"a foreign validator": {tontest.Faults{ForeignValidator: true}, ton.ErrProof},
+	} {
+		s.Break(tt.faults)
+		wants(t, name, see(), tt.want)
+	}
+	s.Repair()
+	if err := see(); err != nil {
+		t.Fatal(err)
+	}
+	s.Break(tontest.Faults{Behind: 2})
+	wants(t, "behind", see(), ton.ErrNotSynchronised)
+	s.Repair()
+	n.Sleep(-config.MaxLag + 10*time.Minute) // no block for ten minutes
+	wants(t, "no new blocks", see(), ton.ErrNotSynchronised)
+	n.Advance(1)
+	s.Stop()
+	wants(t, "stopped", see(), ton.ErrUnreachable)
+	s.Restart()
+	for see() != nil { // until it is connected again
+		if t.Context().Err() != nil {
+			t.Fatal("it is not connected again")
+		}
+	}
+}
+
+// TestSeveralServers: while one liteserver works, the others may be stopped, silent, behind, or wrong.
+func TestSeveralServers(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 3)
+	to := deposit(t, 1)
+	b := newBooks(to)
+	config := n.config(n.ConfigFile(n.servers...))
+	config.Timeout = time.Second
+	client, err := ton.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	w := watcher(t, client, b, nil)
+	n.Advance(3)
+	for i, faults := range []tontest.Faults{{}, {Silent: true}, {Behind: 2}} {
+		for j, s := range n.servers {
+			s.Repair()
+			if j != i {
+				s.Break(faults)
+			}
+		}
+		n.give(to, coin)
+		n.Settle()
+		for {
+			_, err := w.Round(t.Context())
+			if err == nil && b.sum(to) == uint64(i+1)*coin {
+				break
+			}
+			if err != nil && t.Context().Err() != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	n.servers[0].Repair()
+	n.servers[1].Stop()
+	n.servers[2].Stop()
+	n.give(to, coin)
+	n.Settle()
+	round(t, w)
+	if b.sum(to) != 4*coin {
+		t.Errorf("credited %d", b.sum(to))
+	}
+}
+
+// TestConfigFromURL: a configuration is fetched once.
+func TestConfigFromURL(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(n.Config(n.servers...))
+	}))
+	defer web.Close()
+	client, err := ton.Open(t.Context(), ton.Config{URL: web.URL, Now: n.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if v, err := client.View(t.Context()); err != nil || v.Seqno != n.Seqno() || v.Time.After(n.Now()) {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestUnproved: without proofs a forged answer is believed.
+func TestUnproved(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 1)
+	w := wallet(t, n, 1)
+	n.give(w.Address(), coin)
+	n.Settle()
+	n.servers[0].Break(tontest.Faults{ForgedAccount: true})
+	rich := ton.Transfer{To: person("owner"), Nano: 5 * coin}
+	_, err := w.Sign(t.Context(), rich)
+	wants(t, "with proofs", err, ton.ErrProof)
+	config := n.config(n.ConfigFile(n.servers...))
+	config.Unproved = true
+	credulous, err := ton.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer credulous.Close()
+	n.client = credulous
+	if _, err := wallet(t, n, 1).Sign(t.Context(), rich); err != nil {
+		t.Errorf("without proofs: %v", err)
+	}
+}
+
+// TestConfigurations: what is missing is named.
+func TestConfigurations(t *testing.T) {
+	t.Parallel()
+	file := func(content string) ton.Config {
+		path := filepath.Join(t.TempDir(), "network.json")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return ton.Config{File: path, Timeout: time.Millisecond}
+	}
+	for want, config := range map[string]ton.Config{
+		"set one of Config.File and Config.URL": {},
+		"read the network configuration":        {File: filepath.Join(t.TempDir(), "missing")},
+		"names no liteserver":                   file(`{}`),
+		"pins no block":                         file(`{"liteservers": [{"ip": 2130706433, "port": 1}]}`),
+	} {
+		if _, err := ton.Open(t.Context(), config); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	hash := strings.Repeat("A", 43) + "="
+	unreachable := file(`{"liteservers": [{"ip": 2130706433, "port": 1, "id": {"key": "` + hash + `"}}],
+		"validator": {"init_block": {"seqno": 1, "root_hash": "` + hash + `", "file_hash": "` + hash + `"}}}`)
+	_, err := ton.Open(t.Context(), unreachable)
+	wants(t, "an unreachable liteserver", err, ton.ErrUnreachable)
+}
