@@ -115,20 +115,35 @@ type View struct {
 }
 
 // View returns the last block of the masterchain. The signatures of validators lead to it from the
-// block that the configuration pins. If a liteserver lags, the next one is asked.
+// block that the configuration pins. If a liteserver fails, or has no block that is newer than the last
+// view, the others are asked too: one that lags must not be believed for ever.
 func (c *Client) View(ctx context.Context) (View, error) {
+	known := c.highest.Load()
 	one := c.servers.StickyContext(ctx)
-	for asked := 1; ; asked++ {
+	var best View
+	var failed error
+	for range c.servers.count {
 		view, err := c.look(one)
-		if err == nil || !errors.Is(err, ErrNotSynchronised) || asked >= c.servers.count {
-			return view, err
+		switch {
+		case err == nil && view.Seqno > known:
+			return view, nil
+		case err == nil:
+			best = view
+		case ctx.Err() != nil:
+			return View{}, err
+		default:
+			failed = cmp.Or(failed, err)
 		}
 		next, left := c.servers.StickyContextNextNode(one)
 		if left != nil {
-			return view, err
+			break
 		}
 		one = next
 	}
+	if best.block != nil {
+		return best, nil
+	}
+	return View{}, failed
 }
 
 // look returns what one liteserver has as the last block.
