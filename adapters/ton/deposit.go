@@ -16,7 +16,26 @@ import (
 // the first transaction.
 type Cursor struct {
 	LT   uint64 // the logical time, which grows along an account
-	Hash [32]byte
+	Hash Hash
+}
+
+// Hash is that of a transaction or a message.
+type Hash [32]byte
+
+// String returns 64 hexadecimal digits.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText returns 64 hexadecimal digits.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads 64 hexadecimal digits.
+func (h *Hash) UnmarshalText(text []byte) error {
+	decoded, err := hex.DecodeString(string(text))
+	if err != nil || len(decoded) != len(h) {
+		return fmt.Errorf("ton: %.80q is no hash: want 64 hexadecimal digits", text)
+	}
+	*h = Hash(decoded)
+	return nil
 }
 
 // Deposit is money that a transaction credited to an address. Jettons are not deposits: Nano is always
@@ -32,7 +51,7 @@ type Deposit struct {
 }
 
 // Key identifies the deposit. It is the same in every process and after every restart.
-func (d Deposit) Key() string { return d.Address.String() + ":" + hex.EncodeToString(d.Hash[:]) }
+func (d Deposit) Key() string { return d.Address.String() + ":" + d.Hash.String() }
 
 // cursorOf returns the place of a transaction.
 func cursorOf(tx *tlb.Transaction) Cursor { return Cursor{tx.LT, [32]byte(tx.Hash)} }

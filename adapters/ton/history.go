@@ -43,7 +43,7 @@ func (c *Client) after(ctx context.Context, of Address, found *tlb.Account, sinc
 	}
 	// An account that was deleted, and made again by a payment, begins anew.
 	if anew := reached.LT == 0; reached != since && !anew {
-		return nil, fmt.Errorf("ton: account %s has no transaction %d %x: %w", of, since.LT, since.Hash, ErrProof)
+		return nil, fmt.Errorf("ton: account %s has no transaction %d %s: %w", of, since.LT, since.Hash, ErrProof)
 	}
 	return list, nil
 }

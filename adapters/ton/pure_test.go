@@ -2,6 +2,7 @@ package ton
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
@@ -118,6 +119,30 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
+// TestStoredTransfer: what an application has stored is read again, and has the same bytes.
+func TestStoredTransfer(t *testing.T) {
+	t.Parallel()
+	const stored = `{"To":"0:6f776e6572000000000000000000000000000000000000000000000000000000","Nano":5,"Bounce":false,"Comment":"deal 1",` +
+		`"From":"0:0100000000000000000000000000000000000000000000000000000000000000","BOC":"dGhlIG1lc3NhZ2U=",` +
+		`"BodyHash":"0200000000000000000000000000000000000000000000000000000000000000","Seqno":7,"ValidUntil":"2026-09-21T14:13:20Z",` +
+		`"Since":{"LT":9,"Hash":"0300000000000000000000000000000000000000000000000000000000000000"}}`
+	var s Signed
+	if err := json.Unmarshal([]byte(stored), &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Nano != 5 || string(s.BOC) != "the message" || s.BodyHash != (Hash{2}) || s.Since != (Cursor{LT: 9, Hash: Hash{3}}) || s.From != (Address{Hash: [32]byte{1}}) {
+		t.Errorf("read %+v", s)
+	}
+	if again, err := json.Marshal(s); err != nil || string(again) != stored {
+		t.Errorf("stored again it is %s, %v", again, err)
+	}
+	for _, bad := range []string{`{"BodyHash":"02"}`, `{"BodyHash":"` + strings.Repeat("z", 64) + `"}`} {
+		if err := json.Unmarshal([]byte(bad), &s); err == nil {
+			t.Errorf("%s was read", bad)
+		}
+	}
+}
+
 // TestKinds: each error of the client is of one kind, and that of a context of none.
 func TestKinds(t *testing.T) {
 	t.Parallel()
@@ -133,7 +158,7 @@ func TestKinds(t *testing.T) {
 	} {
 		err := classify("ask", tt.err)
 		for _, kind := range []error{ErrUnreachable, ErrNotSynchronised, ErrProof, ErrRefused} {
-			if errors.Is(err, kind) != (kind == tt.want) {
+			if errors.Is(err, kind) != errors.Is(tt.want, kind) {
 				t.Errorf("%v is %v", tt.err, err)
 			}
 		}

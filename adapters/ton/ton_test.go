@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -106,8 +105,8 @@ func (b *books) Open(context.Context) ([]ton.Account, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := make([]ton.Account, 0, len(b.cursors))
-	for _, a := range slices.SortedFunc(maps.Keys(b.cursors), func(x, y ton.Address) int { return strings.Compare(x.String(), y.String()) }) {
-		list = append(list, ton.Account{Address: a, Cursor: b.cursors[a]})
+	for a, cursor := range b.cursors {
+		list = append(list, ton.Account{Address: a, Cursor: cursor})
 	}
 	return list, nil
 }
@@ -179,7 +178,7 @@ func wants(t *testing.T, what string, err, want error) {
 	t.Helper()
 	kinds := []error{ton.ErrUnreachable, ton.ErrNotSynchronised, ton.ErrProof, ton.ErrRefused}
 	for _, kind := range kinds {
-		if got := errors.Is(err, kind); got != (kind == want) {
+		if got := errors.Is(err, kind); got != errors.Is(want, kind) {
 			t.Errorf("%s: %v: is it %q? %v", what, err, kind, got)
 		}
 	}

@@ -69,7 +69,7 @@ type Signed struct {
 	Transfer
 	From       Address
 	BOC        []byte    // the external message; each send sends these bytes
-	BodyHash   [32]byte  // by which it is found in the chain
+	BodyHash   Hash      // by which it is found in the chain
 	Seqno      uint32    // the wallet executes one message of a seqno
 	ValidUntil time.Time // by the chain's clock
 	Since      Cursor    // the wallet's last transaction at signing

@@ -127,7 +127,7 @@ func (w *Wallet) sign(s *Signed, deployed bool) error {
 	if err != nil {
 		return fmt.Errorf("ton: transfer to %s: %w", s.To, err)
 	}
-	s.BOC, s.BodyHash = message.ToBOCWithFlags(false), signed.HashKey()
+	s.BOC, s.BodyHash = message.ToBOCWithOptions(cell.BOCSerializeOptions{}), Hash(signed.HashKey())
 	return nil
 }
 

@@ -177,7 +177,7 @@ func (v view) transactions(q ton.GetTransactions) tl.Serializable {
 		for at--; at >= 0 && list[at].lt != previous; at-- {
 		}
 	}
-	return ton.TransactionList{IDs: blocks, Transactions: cell.ToBOCWithFlags(cells, false)}
+	return ton.TransactionList{IDs: blocks, Transactions: cell.ToBOCWithOptions(cells, cell.BOCSerializeOptions{})}
 }
 
 // send takes a message, or does not: see SendFault.

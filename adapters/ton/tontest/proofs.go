@@ -12,9 +12,7 @@ import (
 
 // whole returns a proof that has all of a cell.
 func whole(c *cell.Cell) *cell.Cell {
-	all := cell.CreateProofSkeleton()
-	all.SetRecursive()
-	proof, err := c.CreateProof(all)
+	proof, err := cell.CreateMerkleProof(c)
 	if err != nil {
 		return empty() // no client accepts it
 	}

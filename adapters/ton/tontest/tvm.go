@@ -110,7 +110,7 @@ func (v *tvm) ask(request []byte) ([]byte, error) {
 }
 
 func toBase64(c *cell.Cell) string {
-	return base64.StdEncoding.EncodeToString(c.ToBOCWithFlags(false))
+	return base64.StdEncoding.EncodeToString(c.ToBOCWithOptions(cell.BOCSerializeOptions{}))
 }
 
 func fromBase64(text string) (*cell.Cell, error) {
