@@ -29,7 +29,8 @@
 // once at most: the wallet's contract checks the seqno and the time. [Wallet.Outcome] says [Expired]
 // only if all transactions of the wallet since the signing are known up to a block whose own time is
 // after ValidUntil and a slack. A transfer that is [Found] has not arrived yet: its message may have
-// been skipped, be on its way, or come back.
+// been skipped, be on its way, or come back. [Highload] makes many transfers at the same time, with
+// query ids instead of a seqno.
 //
 // # What it needs
 //

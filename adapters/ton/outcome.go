@@ -58,26 +58,34 @@ type Outcome struct {
 // wallet since the signing, as of one proved block. So Expired and Displaced are final; Unknown is
 // said whenever the transfer may still be executed.
 func (w *Wallet) Outcome(ctx context.Context, s Signed) (Outcome, error) {
-	client := w.config.Client
-	view, err := client.View(ctx)
+	return w.config.Client.outcome(ctx, s, func(account *tlb.Account, at View) (State, error) {
+		state, err := stateOf(account)
+		return absent(s, state.seqno, at.Time.Add(-w.config.Slack)), err
+	})
+}
+
+// outcome finds a transfer in the history of its wallet and follows it. missing judges one that is not
+// there.
+func (c *Client) outcome(ctx context.Context, s Signed, missing func(*tlb.Account, View) (State, error)) (Outcome, error) {
+	view, err := c.View(ctx)
 	if err != nil {
 		return Outcome{}, err
 	}
-	account, err := client.account(ctx, view, s.From)
+	account, err := c.account(ctx, view, s.From)
 	if err != nil {
 		return Outcome{}, err
 	}
-	history, err := client.after(ctx, s.From, account, s.Since)
+	history, err := c.after(ctx, s.From, account, s.Since)
 	if err != nil {
 		return Outcome{}, err
 	}
 	found := executed(history, s.BodyHash)
 	if found == nil {
-		state, err := stateOf(account)
+		state, err := missing(account, view)
 		if err != nil {
 			return Outcome{}, err
 		}
-		return Outcome{View: view, State: absent(s, state.seqno, view.Time.Add(-w.config.Slack))}, nil
+		return Outcome{View: view, State: state}, nil
 	}
 	o := outcomeOf(found)
 	o.View = view
@@ -89,7 +97,7 @@ func (w *Wallet) Outcome(ctx context.Context, s Signed) (Outcome, error) {
 		return Outcome{}, classify("messages of the transfer", err)
 	}
 	o.Fees += m.fees
-	arrived, err := w.arrival(ctx, view, s, m)
+	arrived, err := c.arrival(ctx, view, s, m)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -99,14 +107,13 @@ func (w *Wallet) Outcome(ctx context.Context, s Signed) (Outcome, error) {
 
 // arrival returns the recipient's transaction of a message, or nil if there is none. An account that
 // does not exist has no transactions to look at.
-func (w *Wallet) arrival(ctx context.Context, at View, s Signed, m *sent) (*tlb.Transaction, error) {
-	client := w.config.Client
-	recipient, err := client.account(ctx, at, s.To)
+func (c *Client) arrival(ctx context.Context, at View, s Signed, m *sent) (*tlb.Transaction, error) {
+	recipient, err := c.account(ctx, at, s.To)
 	if err != nil || !recipient.IsActive || recipient.LastTxLT <= m.createdLT {
 		return nil, err
 	}
 	last := Cursor{recipient.LastTxLT, [32]byte(recipient.LastTxHash)}
-	list, _, err := client.back(ctx, s.To, last, m.createdLT)
+	list, _, err := c.back(ctx, s.To, last, m.createdLT)
 	if err != nil {
 		return nil, err
 	}

@@ -70,9 +70,20 @@ type Signed struct {
 	From       Address
 	BOC        []byte    // the external message; each send sends these bytes
 	BodyHash   Hash      // by which it is found in the chain
-	Seqno      uint32    // the wallet executes one message of a seqno
+	Seqno      uint32    // the wallet executes one message of a seqno; the query id of a Highload wallet
 	ValidUntil time.Time // by the chain's clock
 	Since      Cursor    // the wallet's last transaction at signing
+}
+
+// envelop fills in the external message that has a signed body, with the wallet's code if it is not
+// deployed.
+func (s *Signed) envelop(body *cell.Cell, init *tlb.StateInit) error {
+	message, err := tlb.ToCell(&tlb.ExternalMessage{DstAddr: s.From.library(), Body: body, StateInit: init})
+	if err != nil {
+		return fmt.Errorf("ton: transfer to %s: %w", s.To, err)
+	}
+	s.BOC, s.BodyHash = message.ToBOCWithOptions(cell.BOCSerializeOptions{}), Hash(body.HashKey())
+	return nil
 }
 
 // sendMode pays fees from the wallet and skips what can't be paid. A wallet must never send with mode

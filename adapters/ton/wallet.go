@@ -118,25 +118,22 @@ func (w *Wallet) sign(s *Signed, deployed bool) error {
 	if err := errors.Join(body.StoreSlice(signature, ed25519.SignatureSize*8), body.StoreBuilder(unsigned)); err != nil {
 		return fmt.Errorf("ton: sign a transfer from %s: %w", w.address, err)
 	}
-	signed := body.EndCell()
-	external := &tlb.ExternalMessage{DstAddr: w.address.library(), Body: signed}
-	if !deployed {
-		external.StateInit = w.init
+	init := w.init
+	if deployed {
+		init = nil
 	}
-	message, err := tlb.ToCell(external)
-	if err != nil {
-		return fmt.Errorf("ton: transfer to %s: %w", s.To, err)
-	}
-	s.BOC, s.BodyHash = message.ToBOCWithOptions(cell.BOCSerializeOptions{}), Hash(signed.HashKey())
-	return nil
+	return s.envelop(body.EndCell(), init)
 }
 
 // Send sends a signed transfer to a liteserver, which passes it on. After nil, and after any error, it
 // may be executed or not: Outcome tells. Sending it again is harmless.
-func (w *Wallet) Send(ctx context.Context, s Signed) error {
-	what := fmt.Sprintf("send the transfer %x to %s", s.BodyHash[:4], s.To)
+func (w *Wallet) Send(ctx context.Context, s Signed) error { return w.config.Client.send(ctx, s) }
+
+// send sends the bytes of a signed transfer.
+func (c *Client) send(ctx context.Context, s Signed) error {
+	what := fmt.Sprintf("send the transfer %s to %s", s.BodyHash, s.To)
 	var answer tl.Serializable
-	if err := w.config.Client.servers.QueryLiteserver(ctx, ton.SendMessage{Body: s.BOC}, &answer); err != nil {
+	if err := c.servers.QueryLiteserver(ctx, ton.SendMessage{Body: s.BOC}, &answer); err != nil {
 		return classify(what, err)
 	}
 	switch got := answer.(type) {
