@@ -85,10 +85,8 @@ func TestSeveralServers(t *testing.T) {
 		}
 		n.give(to, coin)
 		n.Settle()
-		for b.sum(to) != uint64(i+1)*coin {
-			if _, err := w.Round(t.Context()); err != nil && t.Context().Err() != nil {
-				t.Fatal(err)
-			}
+		if round(t, w); b.sum(to) != uint64(i+1)*coin {
+			t.Errorf("%+v: credited %d", faults, b.sum(to))
 		}
 	}
 	n.servers[0].Repair()
@@ -120,7 +118,7 @@ func TestConfigFromURL(t *testing.T) {
 	}
 }
 
-// TestUnproved: without proofs a forged answer is believed.
+// TestUnproved: without proofs a forged answer is believed, but no block that is older than one before.
 func TestUnproved(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 1)
@@ -142,6 +140,9 @@ func TestUnproved(t *testing.T) {
 	if _, err := wallet(t, n, 1).Sign(t.Context(), rich); err != nil {
 		t.Errorf("without proofs: %v", err)
 	}
+	n.servers[0].Break(tontest.Faults{Behind: 1})
+	_, err = credulous.View(t.Context())
+	wants(t, "an older block than before", err, ton.ErrNotSynchronised)
 }
 
 // TestConfigurations: what is missing is named.
