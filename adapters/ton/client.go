@@ -17,7 +17,7 @@ type Config struct {
 	// File is the path of a network configuration, such as global.config.json. It names the
 	// liteservers, and the block from which every proof starts. Required, unless URL is set.
 	File string
-	// URL is where the network configuration is fetched from once. Whoever answers there decides which
+	// URL is where the network configuration is fetched from once. The server there decides which
 	// chain is believed: prefer File.
 	URL string
 	// Timeout is how long one liteserver may take to answer before the next one is asked.
