@@ -148,6 +148,7 @@ func TestWhatIsNotUnderstoodNamesTheNearest(t *testing.T) {
 func TestParseValue(t *testing.T) {
 	word := &ir.Enum{Name: ir.Name{Text: "word"}, Values: []ir.Name{{Text: "yes"}, {Text: "no"}}}
 	str, num := ir.Type{Base: ir.String}, ir.Type{Base: ir.Int}
+	tried := map[ir.Base]bool{}
 	for _, c := range []struct {
 		text string
 		t    ir.Type
@@ -176,9 +177,15 @@ func TestParseValue(t *testing.T) {
 		{"00000000-0000-4000-8000-000000000001", ir.Type{Base: ir.UUID}, "00000000-0000-4000-8000-000000000001"},
 		{"1", ir.Type{Base: ir.UUID}, nil},
 	} {
+		tried[c.t.Base] = tried[c.t.Base] || c.want != nil
 		got, err := parseValue(c.text, c.t, Epoch)
 		if (err != nil) != (c.want == nil) || (err == nil && !equal(got, c.want)) {
 			t.Errorf("%s as %s: %v, %v", c.text, c.t, got, err)
+		}
+	}
+	for _, base := range ir.BaseTypes() {
+		if !tried[base] {
+			t.Errorf("this test writes no value of type %s", base)
 		}
 	}
 	if v, err := parseValue("null", ir.Type{Base: ir.Int, Optional: true}, Epoch); v != nil || err != nil {
