@@ -5,6 +5,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/syntax"
 )
 
 // constructs are the places of the language where a type may stand, beside guards and
@@ -91,13 +92,25 @@ func restricted(base ir.Base) []word {
 		name: "construct derive", docs: []string{"derived"},
 		sections: map[string]string{"fields": fmt.Sprintf("  origin: {type: optional %s, immutable: true}\n  derived: {type: optional string, derive: \"from-{origin}\"}\n", v.written)},
 	}
+	list := word{
+		name: "construct list", docs: []string{"several", "list<" + v.written + ">"}, diagram: []string{"gather"},
+		sections: map[string]string{
+			"fields":      fmt.Sprintf("  several: optional list<%s>\n", v.written),
+			"events":      "  gather: {writes: [optional several]}\n",
+			"effects":     "  tell_several: {delivery: keyed, to: listener, with: {v: $several}}\n",
+			"transitions": "  - {name: gathered, from: open, on: gather, do: [tell_several]}\n",
+		},
+	}
+	if base == ir.ListOf || base == ir.JSON {
+		list.refused = syntax.CodeShape
+	}
 	if !base.Bounded() {
 		bounds.refused = ir.CodeType
 	}
 	if !base.OneSpelling() {
 		derive.refused = "FSM075"
 	}
-	return []word{unique, bounds, key, derive}
+	return []word{unique, bounds, key, derive, list}
 }
 
 // written is a literal of a type outside of guards.
