@@ -1,0 +1,53 @@
+package fsmgen_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/generated/outbox"
+)
+
+// TestEveryDialectHasAScript: the switches of gen/ddl do not ask whether a dialect has a
+// script at all. Each dialect has one that is compiled, returned by Schema and run by the
+// tests of both SQLs. This is the recipe "A dialect" of CONTRIBUTING.md.
+func TestEveryDialectHasAScript(t *testing.T) {
+	t.Parallel()
+	tests := readAll(t, "gen/ddl/database_test.go")
+	proofs := readAll(t, "proptest/databases.go")
+	machines, err := filepath.Glob("generated/*/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialects := dialects(t)
+	if len(dialects) < 2 || len(machines) < 10 {
+		t.Fatalf("found the dialects %v and %d machines: the test looks in the wrong place", dialects, len(machines))
+	}
+	for _, name := range dialects {
+		if scripts, _ := filepath.Glob("generated/*/" + name + ".sql"); len(scripts) != len(machines) {
+			t.Errorf("%d of %d machines have a %s.sql: gen/compile.go adds it", len(scripts), len(machines), name)
+		}
+		if script, err := outbox.Define[*sql.Tx](nil, outbox.DefaultParams()).Schema(name); err != nil || script == "" {
+			t.Errorf("Schema returns no script for %s, which gen/golang/definition.go adds: %v", name, err)
+		}
+		for file, text := range map[string]string{"gen/ddl/database_test.go": tests, "proptest/databases.go": proofs} {
+			if !strings.Contains(text, `t.Run("`+name+`"`) {
+				t.Errorf("%s does not run on %s", file, name)
+			}
+		}
+	}
+}
+
+// dialects lists the constants of the type of dialects.
+func dialects(t *testing.T) (names []string) {
+	t.Helper()
+	for word, of := range vocabularies(t) {
+		if of == dialectType {
+			names = append(names, bare(word))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
