@@ -30,7 +30,7 @@ type Address struct {
 }
 
 // String returns the raw form, which has no checksum: "0:" and 64 hexadecimal digits. It is the form
-// for databases and logs; people get that of Addresses.Show.
+// for databases and logs; users see that of Network.Show.
 func (a Address) String() string {
 	return strconv.Itoa(int(a.Workchain)) + ":" + hex.EncodeToString(a.Hash[:])
 }
@@ -79,7 +79,7 @@ const (
 	Testnet
 )
 
-// The layout of an address as people see it.
+// The layout of an address as users see it.
 const (
 	sizeOfText    = 48
 	sizeOfAddress = 36 // tag, workchain, hash, checksum
@@ -89,7 +89,7 @@ const (
 	tagTestnet    = 0x80
 )
 
-// Show returns an address for people who pay to it: not bounceable, because a first payment to an
+// Show returns an address for whoever pays to it: not bounceable, because a first payment to an
 // account that is not deployed would bounce.
 func (n Network) Show(a Address) string {
 	data := make([]byte, 0, sizeOfAddress)
@@ -102,7 +102,7 @@ func (n Network) Show(a Address) string {
 	return base64.URLEncoding.EncodeToString(data)
 }
 
-// Parse reads an address that a person gave: 48 characters with a checksum, bounceable or not. Its
+// Parse reads an address that a user gave: 48 characters with a checksum, bounceable or not. Its
 // error is ErrAddress or ErrOtherNetwork. The test network takes addresses of the main network too:
 // an address there may have any form.
 func (n Network) Parse(text string) (Address, error) {

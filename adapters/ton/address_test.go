@@ -37,7 +37,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestBadAddresses: what a person mistypes, or copies from another network, is refused.
+// TestBadAddresses: what a user mistypes, or copies from another network, is refused.
 func TestBadAddresses(t *testing.T) {
 	t.Parallel()
 	a := deposit(t, 1)

@@ -126,7 +126,7 @@ func TestUnproved(t *testing.T) {
 	n.give(w.Address(), coin)
 	n.Settle()
 	n.servers[0].Break(tontest.Faults{ForgedAccount: true})
-	rich := ton.Transfer{To: person("owner"), Nano: 5 * coin}
+	rich := ton.Transfer{To: holder("owner"), Nano: 5 * coin}
 	_, err := w.Sign(t.Context(), rich)
 	wants(t, "with proofs", err, ton.ErrProof)
 	config := n.config(n.ConfigFile(n.servers...))

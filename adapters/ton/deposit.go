@@ -56,7 +56,7 @@ func (d Deposit) Key() string { return d.Address.String() + ":" + d.Hash.String(
 // cursorOf returns the place of a transaction.
 func cursorOf(tx *tlb.Transaction) Cursor { return Cursor{tx.LT, [32]byte(tx.Hash)} }
 
-// deposited judges a transaction. It reports false for all that credits nothing: external messages,
+// deposited reads the deposit of a transaction. It reports false for all that credits nothing: external messages,
 // money that came back or went back, and messages without money. A first payment to an account
 // without code is aborted and credited all the same.
 func deposited(to Address, tx *tlb.Transaction) (Deposit, bool, error) {

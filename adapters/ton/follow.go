@@ -23,7 +23,7 @@ func executed(history []*tlb.Transaction, body [32]byte) *tlb.Transaction {
 	return nil
 }
 
-// absent judges a transfer that is not in the wallet's history. now is the chain's time less the slack.
+// absent returns the state of a transfer that is not in the wallet's history. now is the chain's time less the slack.
 func absent(s Signed, seqno uint32, now time.Time) State {
 	switch {
 	case seqno > s.Seqno:
@@ -83,7 +83,7 @@ func received(history []*tlb.Transaction, from Address, createdLT uint64) *tlb.T
 	return nil
 }
 
-// follow judges the recipient's transaction, nil for none, and what came back to the wallet.
+// follow reads the delivery off the recipient's transaction, nil for none, and what came back to the wallet.
 func follow(arrived *tlb.Transaction, wallet []*tlb.Transaction, s Signed, m *sent) (d Delivery, nano uint64) {
 	if arrived != nil {
 		ordinary, ok := arrived.Description.(tlb.TransactionDescriptionOrdinary)

@@ -29,7 +29,7 @@ func TestHighload(t *testing.T) {
 	h := highload(t, n)
 	n.give(h.Address(), 20*coin)
 	n.Settle()
-	deploy, err := h.Sign(t.Context(), ton.Transfer{To: person("0"), Nano: coin}, 0)
+	deploy, err := h.Sign(t.Context(), ton.Transfer{To: holder("0"), Nano: coin}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestHighload(t *testing.T) {
 	n.Settle()
 	var all []ton.Signed
 	for i := uint64(1020); i < 1026; i++ { // around the id that is skipped
-		s, err := h.Sign(t.Context(), ton.Transfer{To: person(fmt.Sprint(i)), Nano: coin, Comment: fmt.Sprint(i)}, i)
+		s, err := h.Sign(t.Context(), ton.Transfer{To: holder(fmt.Sprint(i)), Nano: coin, Comment: fmt.Sprint(i)}, i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestHighload(t *testing.T) {
 	}
 	n.Sleep(time.Hour)
 	n.Advance(1)
-	late, err := h.Sign(t.Context(), ton.Transfer{To: person("late"), Nano: coin}, 2000)
+	late, err := h.Sign(t.Context(), ton.Transfer{To: holder("late"), Nano: coin}, 2000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestBit1023(t *testing.T) {
 		}
 		n.Give(w.WalletAddress(), 2*coin)
 		n.Settle()
-		payment, err := w.BuildTransfer(library(person("owner")), tlb.FromNanoTONU(coin), false, "")
+		payment, err := w.BuildTransfer(library(holder("owner")), tlb.FromNanoTONU(coin), false, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,10 +106,10 @@ func TestBit1023(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := n.balance(person("owner"))
+		before := n.balance(holder("owner"))
 		n.Inject(boc)
 		n.Settle()
-		if paid := n.balance(person("owner")) > before; paid != accepted {
+		if paid := n.balance(holder("owner")) > before; paid != accepted {
 			t.Errorf("the query id %d was executed: %v, want %v", id, paid, accepted)
 		}
 	}

@@ -64,7 +64,7 @@ func (w *Wallet) Outcome(ctx context.Context, s Signed) (Outcome, error) {
 	})
 }
 
-// outcome finds a transfer in the history of its wallet and follows it. missing judges one that is not
+// outcome finds a transfer in the history of its wallet and follows it. missing returns the state of one that is not
 // there.
 func (c *Client) outcome(ctx context.Context, s Signed, missing func(*tlb.Account, View) (State, error)) (Outcome, error) {
 	view, err := c.View(ctx)

@@ -30,7 +30,7 @@ func bounced(phase any) tlb.TransactionDescriptionOrdinary {
 	return tlb.TransactionDescriptionOrdinary{Aborted: true, BouncePhase: &tlb.BouncePhase{Phase: phase}}
 }
 
-// TestDeposited: what is credited is judged by the message and the bounce phase, never by aborted.
+// TestDeposited: what is credited is decided by the message and the bounce phase, never by aborted.
 func TestDeposited(t *testing.T) {
 	t.Parallel()
 	paid := func(nano int64) *tlb.InternalMessage {

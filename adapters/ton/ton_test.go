@@ -70,8 +70,8 @@ func deposit(t testing.TB, subwallet uint32) ton.Address {
 	return a
 }
 
-// person is an account that has no code.
-func person(name string) ton.Address {
+// holder is an account that has no code.
+func holder(name string) ton.Address {
 	var a ton.Address
 	copy(a.Hash[:], name)
 	return a

@@ -68,7 +68,7 @@ func funded(t testing.TB) (*network, *ton.Wallet) {
 func TestTransfer(t *testing.T) {
 	t.Parallel()
 	n, w := funded(t)
-	owner := person("owner")
+	owner := holder("owner")
 	for i, want := range []uint64{2 * coin, 3 * coin} { // the first one deploys the wallet
 		before := n.balance(w.Address())
 		s := sign(t, w, ton.Transfer{To: owner, Nano: want, Comment: fmt.Sprintf("payout %d", i)})
@@ -105,7 +105,7 @@ func TestTransfer(t *testing.T) {
 func TestTheSameBytesAgain(t *testing.T) {
 	t.Parallel()
 	n, w := funded(t)
-	owner := person("owner")
+	owner := holder("owner")
 	s := sign(t, w, ton.Transfer{To: owner, Nano: coin})
 	for range 3 { // a liteserver takes all of them: no block has one yet
 		if err := w.Send(t.Context(), s); err != nil {
@@ -150,7 +150,7 @@ func TestASendThatIsCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(n.client.Close)
-			w, owner := wallet(t, n, 7), person("owner")
+			w, owner := wallet(t, n, 7), holder("owner")
 			n.give(w.Address(), 10*coin)
 			n.Settle()
 			s := sign(t, w, ton.Transfer{To: owner, Nano: coin})
@@ -199,7 +199,7 @@ func eventually(t testing.TB, w *ton.Wallet, s ton.Signed) ton.Outcome {
 func TestExpired(t *testing.T) {
 	t.Parallel()
 	n, w := funded(t)
-	owner := person("owner")
+	owner := holder("owner")
 	s := sign(t, w, ton.Transfer{To: owner, Nano: coin, Comment: "late"})
 	n.Sleep(s.ValidUntil.Sub(n.Now()) + 30*time.Second)
 	n.Advance(1)
@@ -226,7 +226,7 @@ func TestExpired(t *testing.T) {
 func TestExecutedInTime(t *testing.T) {
 	t.Parallel()
 	n, w := funded(t)
-	s := transfer(t, n, w, ton.Transfer{To: person("owner"), Nano: coin})
+	s := transfer(t, n, w, ton.Transfer{To: holder("owner"), Nano: coin})
 	n.Settle()
 	n.Sleep(time.Hour)
 	n.Advance(1)
@@ -240,7 +240,7 @@ func TestExecutedInTime(t *testing.T) {
 func TestAnOldViewExpiresNothing(t *testing.T) {
 	t.Parallel()
 	n, w := funded(t)
-	s := transfer(t, n, w, ton.Transfer{To: person("owner"), Nano: coin})
+	s := transfer(t, n, w, ton.Transfer{To: holder("owner"), Nano: coin})
 	n.Advance(1) // executed, and the liteserver does not know
 	n.servers[0].Break(tontest.Faults{Behind: 1})
 	other := ton.Config{File: n.ConfigFile(n.servers...), Reconnect: time.Millisecond, Now: func() time.Time { return s.ValidUntil.Add(time.Hour) }}
@@ -269,7 +269,7 @@ func TestAnOldViewExpiresNothing(t *testing.T) {
 func TestOneSeqno(t *testing.T) {
 	t.Parallel()
 	n, w := funded(t)
-	owner, advertiser := person("owner"), person("advertiser")
+	owner, advertiser := holder("owner"), holder("advertiser")
 	release := sign(t, w, ton.Transfer{To: owner, Nano: coin})
 	refund := sign(t, w, ton.Transfer{To: advertiser, Nano: coin})
 	for _, s := range []ton.Signed{refund, release} {
@@ -294,7 +294,7 @@ func TestOneSeqno(t *testing.T) {
 func TestTooSmallABalance(t *testing.T) {
 	t.Parallel()
 	n, w := funded(t)
-	owner := person("owner")
+	owner := holder("owner")
 	if _, err := w.Sign(t.Context(), ton.Transfer{To: owner, Nano: 11 * coin}); !errors.Is(err, ton.ErrBalance) {
 		t.Errorf("got %v", err)
 	}
@@ -321,8 +321,8 @@ func TestRecipients(t *testing.T) {
 		bounce bool
 		want   ton.Delivery
 	}{
-		"missing, bounces":  {person("missing"), true, ton.Bounced},
-		"missing, stays":    {person("waiting"), false, ton.Delivered},
+		"missing, bounces":  {holder("missing"), true, ton.Bounced},
+		"missing, stays":    {holder("waiting"), false, ton.Delivered},
 		"no code, bounces":  {other, true, ton.Bounced},
 		"no code, stays":    {other, false, ton.Delivered},
 		"a wallet, bounces": {ton.Address{Hash: [32]byte(n.Faucet().Data())}, true, ton.Delivered},
@@ -360,7 +360,7 @@ func TestBadTransfers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := person("owner")
+	owner := holder("owner")
 	for want, bad := range map[string]ton.Transfer{
 		"the amount is zero":       {To: owner},
 		"more than there are":      {To: owner, Nano: 1 << 63},

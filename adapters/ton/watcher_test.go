@@ -66,7 +66,7 @@ func TestOneTransactionPaysTwoAddresses(t *testing.T) {
 func TestWhatIsNoDeposit(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 1)
-	to, missing := deposit(t, 1), person("missing")
+	to, missing := deposit(t, 1), holder("missing")
 	b := newBooks(to)
 	w := watcher(t, n.client, b, nil)
 	round(t, w)
@@ -239,7 +239,7 @@ func TestCallsPerRound(t *testing.T) {
 		t.Errorf("the first round has looked at %d accounts", got)
 	}
 	n.give(all[7], coin)
-	n.give(person("a stranger"), coin)
+	n.give(holder("a stranger"), coin)
 	n.Advance(3)
 	before := n.client.Calls()
 	round(t, w)
