@@ -89,7 +89,7 @@ const (
 	tagTestnet    = 0x80
 )
 
-// Show returns an address for whoever pays to it: not bounceable, because a first payment to an
+// Show returns an address for those who pay to it: not bounceable, because a first payment to an
 // account that is not deployed would bounce.
 func (n Network) Show(a Address) string {
 	data := make([]byte, 0, sizeOfAddress)
