@@ -36,7 +36,7 @@ func (m laterPayload) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision
 func TestThePayloadOfAnotherVersionIsADeadLetter(t *testing.T) {
 	t.Parallel()
 	for problem, payload := range map[string]any{
-		"deep is not declared":    map[string]any{"image_id": "i", "deep": true},
+		"deep is not declared": map[string]any{"image_id": "i", "deep": true},
 		"image_id is required": map[string]any{},
 	} {
 		t.Run(problem, func(t *testing.T) {
