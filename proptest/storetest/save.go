@@ -21,6 +21,7 @@ func saving[Tx any]() []storeCase[Tx] {
 		{"TheVersionCountsNotOnlyTheState", versionCounts[Tx]},
 		{"MovingNothingIsAConflict", movingNothing[Tx]},
 		{"HistoryIsGapless", historyIsGapless[Tx]},
+		{"AForcedStepNamesItsOperator", forcedIsKept[Tx]},
 		{"AChainIsSeveralSteps", chainIsSeveralSteps[Tx]},
 		{"EnteredAtIsTheEntryNotTheLastStep", enteredAt[Tx]},
 		{"TheRowSaysWhenItWasWritten", writeTimeIsLoaded[Tx]},
@@ -175,6 +176,18 @@ func writeTimeIsLoaded[Tx any](f *Fixture[Tx]) {
 	f.Must(f.Save(c))
 	f.WantCount(fmt.Sprintf("deals WHERE created_at = '%s' AND updated_at = '%s' AND last_event = 'SUBMIT_OFFER'",
 		StartTime.Format(fsm.TimeLayout), later.Format(fsm.TimeLayout)), 1)
+}
+
+// forcedIsKept saves a forced step behind one that was not.
+func forcedIsKept[Tx any](f *Fixture[Tx]) {
+	c, h := f.commit(f.deal(), deal.SubmitOffer{}, Advertiser, StartTime.Add(time.Second))
+	want := store.Forced{Who: "ann", Why: "the bank is away"}
+	c.Steps[0].Forced = &want
+	f.Must(f.Save(c))
+	rows := f.history(h)
+	if len(rows) != 2 || rows[0].Forced != nil || rows[1].Forced == nil || *rows[1].Forced != want {
+		f.Fatalf("the history is %s", Text(rows))
+	}
 }
 
 func expectHolds[Tx any](f *Fixture[Tx]) {
