@@ -72,6 +72,7 @@ func TestPlausibleDefaultsBite(t *testing.T) {
 		`switch d { case fsm.Keyed: return 1 }`:                                                "does not name AtMostOnce",
 		`switch k { case store.ReadRecord: return 1; default: return 2 }`:                      "the default",
 		`if d == postgres { return 1 }`:                                                        "database",
+		`if d.name == "sqlite" { return 1 }`:                                                   "database",
 		`return d != sqlite`:                                                                   "database",
 		`switch n { case 1: return 1; default: return 2 }`:                                     "",
 	} {
@@ -125,7 +126,11 @@ func (v vocabulary) plausible(fset *token.FileSet, file *ast.File) (seen int, fa
 				fault(n, "what follows a switch over "+of+" gives new words a meaning: end in ir.NoForm")
 			}
 		case *ast.BinaryExpr:
-			switch of, _ := v.compared(n); of {
+			of, _ := v.compared(n)
+			if of == "" && v.comparesName(n) {
+				of = dialectType
+			}
+			switch of {
 			case dialectType:
 				fault(n, "a comparison with one database decides for every other: write a switch over both, or a trait")
 			case compiledClass, deliveredClass:
@@ -230,6 +235,15 @@ func (v vocabulary) collect(expr ast.Expr, named map[string][]string) {
 			named[of] = append(named[of], nameOf(e.Y))
 		}
 	}
+}
+
+// comparesName reports whether e compares with the name of a database, as a text.
+func (v vocabulary) comparesName(e *ast.BinaryExpr) bool {
+	text, ok := e.Y.(*ast.BasicLit)
+	if !ok || text.Kind != token.STRING || e.Op != token.EQL && e.Op != token.NEQ {
+		return false
+	}
+	return v["ddl."+strings.Trim(text.Value, "\"`")] == dialectType
 }
 
 func (v vocabulary) compared(e *ast.BinaryExpr) (of string, ok bool) {

@@ -30,17 +30,36 @@ type database struct {
 	placeholder func(n int) string
 	// dropTriggers takes the record table's triggers away for good.
 	dropTriggers func(testing.TB, *ir.Machine)
+	traits
+	statements int
+	prepared   map[string]*sql.Stmt
+}
+
+// traits are what differs between the databases, as far as the tests ask.
+type traits struct {
 	// errorsAbort: after an error the transaction accepts nothing but a
 	// rollback to a savepoint.
 	errorsAbort bool
-	statements  int
-	prepared    map[string]*sql.Stmt
+	// checksAtEnd: it checks at the end of a transaction that each step has a history row, and
+	// can be asked to do so before. One that does not finds out at the next step.
+	checksAtEnd bool
+	// replaces: it has INSERT OR REPLACE and UPDATE OR REPLACE, which delete rows without firing a
+	// trigger, and give what is null its default.
+	replaces bool
+	// truncates: it has TRUNCATE.
+	truncates bool
+	// upserts: an INSERT may say what happens where its key is there. One that does not refuses the
+	// key whatever the INSERT says.
+	upserts bool
+	// taken is how it calls a key that is taken.
+	taken func(m *ir.Machine, u *ir.Unique) string
 }
 
 func openSQLite(t testing.TB, spec *Spec, script string) *database {
 	t.Helper()
 	d := &database{
 		name: "sqlite", prepared: map[string]*sql.Stmt{}, value: ddl.SQLiteValue,
+		traits:      traits{replaces: true, taken: takenInSQLite},
 		selects:     func(c ddl.Column) string { return c.Name },
 		placeholder: func(int) string { return "?" },
 	}
@@ -58,7 +77,8 @@ func openSQLite(t testing.TB, spec *Spec, script string) *database {
 func openPostgres(t testing.TB, spec *Spec, script, dsn string) *database {
 	t.Helper()
 	d := &database{
-		name: "postgres", errorsAbort: true, prepared: map[string]*sql.Stmt{}, value: ddl.PostgresValue, selects: postgresSelect,
+		name: "postgres", prepared: map[string]*sql.Stmt{}, value: ddl.PostgresValue, selects: postgresSelect,
+		traits:      traits{errorsAbort: true, checksAtEnd: true, truncates: true, upserts: true, taken: takenInPostgres},
 		placeholder: func(n int) string { return fmt.Sprintf("$%d", n) },
 	}
 	d.dropTriggers = func(t testing.TB, m *ir.Machine) {
@@ -202,9 +222,8 @@ func (d *database) prepare(query string) (*sql.Stmt, error) {
 }
 
 // settle checks what is checked at the end of a transaction, which never comes.
-// SQLite has no statement for that.
 func (d *database) settle() error {
-	if d.name == "sqlite" {
+	if !d.checksAtEnd {
 		return nil
 	}
 	_, err := d.exec("SET CONSTRAINTS ALL IMMEDIATE")

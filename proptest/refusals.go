@@ -251,7 +251,7 @@ func (w *walk) invalid(s interp.Step) {
 		for _, bad := range badValues(f) {
 			w.update(invalidValue, "", s, func(r *recordRow) { r.record.Values[f.Index] = bad }, "%s = %v", f, bad)
 		}
-		if w.db.name == "sqlite" && !f.Type.Optional && f.Default != nil {
+		if w.db.replaces && !f.Type.Optional && f.Default != nil {
 			row := rowOf(s)
 			row.record = s.After.Clone()
 			row.record.Values[f.Index] = nil
@@ -267,7 +267,7 @@ func (w *walk) between(s interp.Step) {
 	if !w.once("history %s %s", ev, to) {
 		return
 	}
-	if w.db.name == "postgres" {
+	if w.db.checksAtEnd {
 		w.refuse(missingHistory, "has no history row", w.db.settle, "a step by %s to %s without history", ev, to)
 	}
 	for _, from := range append([]*ir.State{nil}, m.States...) {
@@ -283,10 +283,10 @@ func (w *walk) between(s interp.Step) {
 	}
 }
 
-// untold tries the step after one without a history row. PostgreSQL has checked that at
-// the end of the transaction, see between.
+// untold tries the step after one without a history row, where the database did not check that
+// at the end of the transaction: see between.
 func (w *walk) untold(n *node) {
-	if w.db.name != "sqlite" || len(n.steps) > 1 || len(n.children) == 0 || !w.once("untold") {
+	if w.db.checksAtEnd || len(n.steps) > 1 || len(n.children) == 0 || !w.once("untold") {
 		return
 	}
 	first, next := n.steps[0], n.children[0].steps[0]
@@ -335,7 +335,7 @@ func (w *walk) permanence(s interp.Step) {
 		{changedHistory, "deletion of history", "DELETE FROM " + history},
 		{changedIdentity, "deletion of a record", "DELETE FROM " + table},
 	}
-	if w.db.name == "postgres" {
+	if w.db.truncates {
 		attempts = append(attempts, struct{ kind, what, query string }{changedHistory, "truncation of history", "TRUNCATE " + history},
 			struct{ kind, what, query string }{changedIdentity, "truncation of records", "TRUNCATE " + table + " CASCADE"})
 	}
@@ -347,7 +347,7 @@ func (w *walk) permanence(s interp.Step) {
 	}
 	again := historyOf(s)
 	w.refuse(changedHistory, "", func() error { return w.db.insertHistory(m, again) }, "a second history row of one version in %s", s.After.State)
-	if w.db.name == "sqlite" {
+	if w.db.replaces {
 		w.replacement(s)
 	}
 	again.version++

@@ -157,10 +157,9 @@ func (d *database) lacksParents(table *ir.Table, row tableRow) (lacks bool, err 
 	return lacks, nil
 }
 
-// upsertRow writes a row that may be there, as the store of the database does:
-// SQLite refuses the INSERT of a key that is there, whatever it says of conflicts.
+// upsertRow writes a row that may be there, as the store of the database does.
 func (d *database) upsertRow(table *ir.Table, row tableRow) error {
-	if d.name == "sqlite" {
+	if !d.upserts {
 		if n, err := d.updateRow(table, row); err != nil || n > 0 {
 			return err
 		}

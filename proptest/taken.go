@@ -20,7 +20,7 @@ func (w *walk) taken(path []interp.Step) {
 		}
 		if twins := twinPath(w.machine, path, u); twins != nil && w.follows(twins[:len(twins)-1]) && w.once("%s", key) {
 			last := twins[len(twins)-1]
-			w.refuse(takenKey, w.db.takenKey(w.machine, u), func() error { return w.replaceRecord(last, rowOf(last)) }, "a second record with the key %s by %s", u, last.Row)
+			w.refuse(takenKey, w.db.taken(w.machine, u), func() error { return w.replaceRecord(last, rowOf(last)) }, "a second record with the key %s by %s", u, last.Row)
 		}
 		w.db.must(w.t, "ROLLBACK TO SAVEPOINT attempts")
 	}
@@ -117,11 +117,11 @@ func (w *walk) follows(steps []interp.Step) bool {
 	return true
 }
 
-// replaceRecord stores the record of a step; in SQLite in place of whichever has its
-// keys, and with defaults for what is null.
+// replaceRecord stores the record of a step; where the database replaces, in place of whichever
+// has its keys, and with defaults for what is null.
 func (w *walk) replaceRecord(s interp.Step, row recordRow) error {
 	switch {
-	case w.db.name != "sqlite":
+	case !w.db.replaces:
 		return w.db.writeRecord(w.machine, s, row)
 	case s.Row.From == nil:
 		return w.db.putRecord(w.machine, "INSERT OR REPLACE", row)
@@ -129,10 +129,10 @@ func (w *walk) replaceRecord(s interp.Step, row recordRow) error {
 	return w.db.changeRecord(w.machine, "UPDATE OR REPLACE", s.Before, row)
 }
 
-// takenKey is how the database calls the key u when it is taken.
-func (d *database) takenKey(m *ir.Machine, u *ir.Unique) string {
-	if d.name == "postgres" {
-		return "duplicate key value violates unique constraint"
-	}
+func takenInPostgres(*ir.Machine, *ir.Unique) string {
+	return "duplicate key value violates unique constraint"
+}
+
+func takenInSQLite(m *ir.Machine, u *ir.Unique) string {
 	return "UNIQUE constraint failed: " + m.Storage.Table + "." + u.Fields[0].Text
 }

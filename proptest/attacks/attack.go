@@ -1,5 +1,16 @@
 package attacks
 
+import "fmt"
+
+// Dialect is a database that attacks are written for.
+type Dialect string
+
+// The dialects, in the order of the report.
+const (
+	InPostgres Dialect = "postgres"
+	InSQLite   Dialect = "sqlite"
+)
+
 // Target is what an attack is on.
 type Target string
 
@@ -44,25 +55,34 @@ type Attack struct {
 }
 
 // statements are those of a dialect; none where the attack is not for it.
-func (a Attack) statements(dialect string) []string {
-	switch {
-	case dialect == "postgres" && a.Postgres != nil:
-		return a.Postgres
-	case dialect == "sqlite" && a.SQLite != nil:
-		return a.SQLite
+func (a Attack) statements(in Dialect) []string {
+	var own []string
+	switch in {
+	case InPostgres:
+		own = a.Postgres
+	case InSQLite:
+		own = a.SQLite
+	default:
+		panic(fmt.Errorf("attacks: no statements for the dialect %q", in))
+	}
+	if own != nil {
+		return own
 	}
 	return a.SQL
 }
 
 // roles are those that try the attack in a dialect.
-func (a Attack) roles(dialect string) []Role {
-	switch {
-	case dialect == "sqlite":
+func (a Attack) roles(in Dialect) []Role {
+	switch in {
+	case InSQLite:
 		return []Role{AnyFile}
-	case a.As == nil:
-		return []Role{Ordinary}
+	case InPostgres:
+		if a.As == nil {
+			return []Role{Ordinary}
+		}
+		return a.As
 	}
-	return a.As
+	panic(fmt.Errorf("attacks: no roles for the dialect %q", in))
 }
 
 // All lists every attack of the suite.

@@ -76,7 +76,7 @@ func (d *postgresDatabase) exec(t testing.TB, statement string) {
 	}
 }
 
-func (d *postgresDatabase) Dialect() string        { return "postgres" }
+func (d *postgresDatabase) Dialect() Dialect       { return InPostgres }
 func (d *postgresDatabase) IDs() map[string]string { return d.ids }
 func (d *postgresDatabase) Has(role Role) bool     { return d.roles[role] != "" }
 

@@ -8,7 +8,7 @@ import (
 
 // tally is a line of the table: what a role got refused in one part of a database.
 type tally struct {
-	dialect        string
+	dialect        Dialect
 	role           Role
 	on             Target
 	refused, tried int
@@ -17,7 +17,7 @@ type tally struct {
 // tallies sums verdicts up by role and target, in the order of both.
 func tallies(list []Verdict) []tally {
 	var out []tally
-	for _, dialect := range []string{"postgres", "sqlite"} {
+	for _, dialect := range []Dialect{InPostgres, InSQLite} {
 		for _, role := range []Role{Ordinary, Engine, Service, Operator, Reader, AnyFile} {
 			for _, on := range []Target{Record, History, Messages, File} {
 				sum := tally{dialect: dialect, role: role, on: on}
@@ -63,8 +63,8 @@ func Table(list []Verdict) string {
 		}
 		said = append(said, v.Attack.Name)
 		where := ""
-		if len(v.Attack.statements("postgres")) == 0 || len(v.Attack.statements("sqlite")) == 0 {
-			where = " (" + v.Dialect + ")"
+		if len(v.Attack.statements(InPostgres)) == 0 || len(v.Attack.statements(InSQLite)) == 0 {
+			where = " (" + string(v.Dialect) + ")"
 		}
 		fmt.Fprintf(&b, "- %s%s: %s\n", v.Attack.Name, where, v.Attack.Free)
 	}

@@ -8,8 +8,8 @@ import (
 
 // Database is a prepared database.
 type Database interface {
-	// Dialect is "postgres" or "sqlite".
-	Dialect() string
+	// Dialect is that of the statements which it takes.
+	Dialect() Dialect
 	// IDs are those of the fixture's records, by name.
 	IDs() map[string]string
 	// Has reports whether the database has the role.
@@ -24,7 +24,7 @@ type Database interface {
 
 // Verdict is what came of an attack.
 type Verdict struct {
-	Dialect string
+	Dialect Dialect
 	Attack  Attack
 	Role    Role
 	Refused bool

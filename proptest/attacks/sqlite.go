@@ -41,7 +41,7 @@ func SQLite(t testing.TB) Database {
 	return d
 }
 
-func (d *sqliteDatabase) Dialect() string        { return "sqlite" }
+func (d *sqliteDatabase) Dialect() Dialect       { return InSQLite }
 func (d *sqliteDatabase) IDs() map[string]string { return d.ids }
 func (d *sqliteDatabase) Has(role Role) bool     { return role == AnyFile }
 

@@ -12,9 +12,9 @@ var migrations embed.FS
 
 // migrate brings the tables of the service, which stand beside those of the
 // machine, to the newest version: a file a version, in the order of the names.
-func migrate(ctx context.Context, q querier, dialect string) error {
-	if dialect == "postgres" { // of several daemons that start at once, one does it
-		if _, err := q.exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('registration_schema'))"); err != nil {
+func migrate(ctx context.Context, q querier, d dialect) error {
+	if lock := d.lockMigration(); lock != "" { // of several daemons that start at once, one does it
+		if _, err := q.exec(ctx, lock); err != nil {
 			return err
 		}
 	}
@@ -25,7 +25,7 @@ func migrate(ctx context.Context, q querier, dialect string) error {
 	if _, err := one(ctx, q, "SELECT coalesce(max(version), 0) FROM registration_schema", nil, &done); err != nil {
 		return err
 	}
-	files, err := fs.Glob(migrations, "migrations/"+dialect+"/*.sql")
+	files, err := fs.Glob(migrations, "migrations/"+d.name()+"/*.sql")
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (db *DB) Migrate(ctx context.Context) error {
 	if err := db.engine.Migrate(ctx); err != nil {
 		return err
 	}
-	return db.engine.transact(ctx, func(ctx context.Context, t transaction) error { return migrate(ctx, t, db.dialect.name()) })
+	return db.engine.transact(ctx, func(ctx context.Context, t transaction) error { return migrate(ctx, t, db.dialect) })
 }
 
 // Close closes the database. Run must have ended.

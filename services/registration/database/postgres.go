@@ -21,7 +21,13 @@ type dialect interface {
 	// removing waits until no row is held, if that is not up to the database, and
 	// keeps rows from being held until it is done.
 	removing(ctx context.Context) (done func(), err error)
-	name() string // postgres or sqlite
+	name() string // of the folder of its migrations
+	// lockMigration is a statement that has other daemons wait until the transaction ends; "" if a
+	// transaction has the database for itself.
+	lockMigration() string
+	// lockFree is what a SELECT ends with that locks the rows which no other has locked, and
+	// leaves out the rest; "" if a transaction has the database for itself.
+	lockFree() string
 	sets
 }
 
@@ -35,6 +41,12 @@ type Pool interface {
 type postgresDatabase struct{ pool Pool }
 
 func (d postgresDatabase) name() string { return "postgres" }
+
+func (d postgresDatabase) lockMigration() string {
+	return "SELECT pg_advisory_xact_lock(hashtext('registration_schema'))"
+}
+
+func (d postgresDatabase) lockFree() string { return " FOR UPDATE SKIP LOCKED" }
 
 func (d postgresDatabase) inTx(ctx context.Context, f func(querier) error) error {
 	tx, err := d.begin(ctx)

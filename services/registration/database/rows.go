@@ -142,15 +142,11 @@ func (r *Rows) Collect(ctx context.Context, rows []Stale, before time.Time) (gon
 		return nil, fmt.Errorf("collect stale rows: %w", classified(ctx, err))
 	}
 	defer done()
-	lock := ""
-	if r.db.name() == "postgres" {
-		lock = " FOR UPDATE SKIP LOCKED"
-	}
 	err = r.do(ctx, "collect stale rows", func(q querier) error {
 		for _, row := range rows {
 			var is int
 			still, err := one(ctx, q, `SELECT 1 FROM node_registrations
-				WHERE node_id = $1 AND registration_id = $2 AND last_heartbeat < $3`+lock,
+				WHERE node_id = $1 AND registration_id = $2 AND last_heartbeat < $3`+r.db.lockFree(),
 				[]any{row.NodeID, row.RegistrationID, before}, &is)
 			if err != nil {
 				return err

@@ -16,6 +16,10 @@ type sqliteDatabase struct {
 
 func (d sqliteDatabase) name() string { return "sqlite" }
 
+func (d sqliteDatabase) lockMigration() string { return "" }
+
+func (d sqliteDatabase) lockFree() string { return "" }
+
 func (d sqliteDatabase) once(ctx context.Context, f func(querier) error) error { return d.inTx(ctx, f) }
 
 func (d sqliteDatabase) inTx(ctx context.Context, f func(querier) error) error {
