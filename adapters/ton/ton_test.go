@@ -53,6 +53,35 @@ func (n *network) config(file string) ton.Config {
 	return ton.Config{File: file, Timeout: 10 * time.Second, Reconnect: time.Millisecond, Now: n.Now}
 }
 
+// hasty returns a client for calls that get no answer: the test waits for its timeout. On a slow
+// machine it may give up what another would have got, so a call that must succeed is repeated.
+func (n *network) hasty(t testing.TB) *ton.Client {
+	t.Helper()
+	config := n.config(n.ConfigFile(n.servers...))
+	config.Timeout = time.Second
+	var client *ton.Client
+	atLast(t, func() (err error) {
+		client, err = ton.Open(t.Context(), config)
+		return err
+	})
+	t.Cleanup(client.Close)
+	return client
+}
+
+// atLast repeats a call as long as no liteserver answers.
+func atLast(t testing.TB, call func() error) {
+	t.Helper()
+	for {
+		err := call()
+		switch {
+		case err == nil:
+			return
+		case !errors.Is(err, ton.ErrUnreachable):
+			t.Fatal(err)
+		}
+	}
+}
+
 // library returns an address as the chain takes it.
 func library(a ton.Address) *address.Address { return address.NewAddress(0, 0, a.Hash[:]) }
 

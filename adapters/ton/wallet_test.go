@@ -143,19 +143,18 @@ func TestASendThatIsCut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := newNetwork(t, 1)
-			config := n.config(n.ConfigFile(n.servers...))
-			config.Timeout = time.Second // what the test waits for where no answer comes
-			var err error
-			if n.client, err = ton.Open(t.Context(), config); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(n.client.Close)
 			w, owner := wallet(t, n, 7), holder("owner")
 			n.give(w.Address(), 10*coin)
 			n.Settle()
 			s := sign(t, w, ton.Transfer{To: owner, Nano: coin})
+			send := w.Send
+			n.client = n.hasty(t)
+			w = wallet(t, n, 7)
+			if tt.fails {
+				send = w.Send
+			}
 			n.servers[0].Break(tontest.Faults{Send: tt.fault})
-			if err := w.Send(t.Context(), s); tt.fails {
+			if err := send(t.Context(), s); tt.fails {
 				wants(t, "send", err, ton.ErrUnreachable)
 			} else if err != nil {
 				t.Errorf("send: %v", err)
@@ -169,9 +168,13 @@ func TestASendThatIsCut(t *testing.T) {
 			if o := eventually(t, w, s); o.State != want {
 				t.Errorf("after the fault: %+v", o)
 			}
-			if err := w.Send(t.Context(), s); err != nil && !errors.Is(err, ton.ErrRefused) {
-				t.Errorf("send again: %v", err)
-			}
+			atLast(t, func() error {
+				err := w.Send(t.Context(), s)
+				if errors.Is(err, ton.ErrRefused) {
+					return nil
+				}
+				return err
+			})
 			n.Settle()
 			if o := eventually(t, w, s); o.State != ton.Found || o.Delivery != ton.Delivered || n.balance(owner) != coin {
 				t.Errorf("in the end: %+v, and the recipient has %d", o, n.balance(owner))
@@ -181,17 +184,13 @@ func TestASendThatIsCut(t *testing.T) {
 }
 
 // eventually asks for an outcome until the connection is there again.
-func eventually(t testing.TB, w *ton.Wallet, s ton.Signed) ton.Outcome {
+func eventually(t testing.TB, w *ton.Wallet, s ton.Signed) (o ton.Outcome) {
 	t.Helper()
-	for {
-		o, err := w.Outcome(t.Context(), s)
-		if err == nil {
-			return o
-		}
-		if !errors.Is(err, ton.ErrUnreachable) {
-			t.Fatal(err)
-		}
-	}
+	atLast(t, func() (err error) {
+		o, err = w.Outcome(t.Context(), s)
+		return err
+	})
+	return o
 }
 
 // TestExpired: a transfer that was not executed in its time is expired, by the chain's clock and the
