@@ -106,7 +106,7 @@ func TestEndpointStaysBroken(t *testing.T) {
 			e.put("a.tar", archive, nil)
 			e.breaks(func(_ int, w http.ResponseWriter, r *http.Request) bool { fault(e, w, r); return true })
 			s := newSite(t, images.Options{Objects: e.store})
-			s.fails(e.bucket, "a.tar", "download", "download_failed", "pending", "a.tar", "try again when the endpoint is well")
+			s.fails(e.bucket, "a.tar", "download", "download_failed", "pending", "a.tar", "fetch it again when the endpoint works")
 			s.leaves(0, 0)
 			e.proxy.Break(nil)
 			s.ready(e.bucket, "a.tar", archive)
