@@ -52,12 +52,14 @@ test: $(BIN)/parts $(BIN)/watchdog ## Run every test, against the real parts (do
 .PHONY: test-modules
 test-modules:
 	@$(if $(RACE),,echo 'no C compiler for cgo: the tests run without the race detector')
+	@[ -e /proc/self/stat ] || echo 'no /proc: the tests of the watchdog that look at a process are skipped'
 	@failed=; for module in $(MODULES); do \
 		echo "go -C $$module test $(TEST_FLAGS) ./..."; \
 		go -C $$module test $(TEST_FLAGS) ./... || failed="$$failed $$module"; \
 	done; \
 	echo "every benchmark, once"; \
 	go -C bench test $(WATCHED) -run '^$$' -bench . -benchtime 1x . || failed="$$failed bench"; \
+	echo 'left to make soak: TestSoak of proptest/simulate and of proptest/jepsen'; \
 	[ -z "$$failed" ] || { echo "tests failed in:$$failed"; exit 1; }
 
 .PHONY: race

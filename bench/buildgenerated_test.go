@@ -26,14 +26,14 @@ func BenchmarkBuildGenerated(b *testing.B) {
 	b.ReportMetric(cpu.Seconds()/float64(b.N), "cpu-s/op")
 }
 
-// buildGenerated compiles the packages of generated/ anew and returns the processor time of it.
+// buildGenerated compiles the packages of generated/ again and returns the processor time of it.
 func buildGenerated(b *testing.B, tree string) time.Duration {
 	b.Helper()
 	documented, err := filepath.Glob(tree + "/generated/*/doc.go")
 	if err != nil || len(documented) == 0 {
 		b.Fatalf("no generated code found: %v", err)
 	}
-	dir, anew := b.TempDir(), map[string]string{}
+	dir, added := b.TempDir(), map[string]string{}
 	for _, path := range documented {
 		folder, err := filepath.Abs(filepath.Dir(path))
 		if err != nil {
@@ -42,9 +42,9 @@ func buildGenerated(b *testing.B, tree string) time.Duration {
 		name := filepath.Base(folder)
 		file := filepath.Join(dir, name+".go")
 		write(b, file, fmt.Appendf(nil, "package %s\n\n// Built at %d.\n", name, time.Now().UnixNano()))
-		anew[filepath.Join(folder, "anew.go")] = file
+		added[filepath.Join(folder, "added.go")] = file
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": anew})
+	overlay, err := json.Marshal(map[string]any{"Replace": added})
 	if err != nil {
 		b.Fatal(err)
 	}

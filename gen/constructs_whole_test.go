@@ -35,7 +35,7 @@ func isWord(base ir.Base) word {
 			owner := m.Actors[0]
 			for id, want := range map[string]string{keeper.less: "claimed", keeper.more: "not_allowed"} {
 				by := interp.Actor{Role: owner, ID: valueOf(t, m, "keeper", id)}
-				if got := told(fireAs(t, m, record, "claim", by)); got != want {
+				if got := outcome(fireAs(t, m, record, "claim", by)); got != want {
 					t.Errorf("the interpreter says %s to %s", got, id)
 				}
 			}
@@ -97,7 +97,7 @@ func repeatWord() word {
 			"transitions": "  - {name: repeated, from: open, on: again, to: there}\n  - {name: returned, from: there, on: resume, to: open}\n",
 		},
 		decides: func(t *testing.T, m *ir.Machine) {
-			if got := told(fireAs(t, m, `"state":"there"`, "again", interp.System())); got != "already there" {
+			if got := outcome(fireAs(t, m, `"state":"there"`, "again", interp.System())); got != "already there" {
 				t.Errorf("the interpreter says %s", got)
 			}
 		},
@@ -120,7 +120,7 @@ func fatalWord() word {
 			if m.Fatal == nil || m.Fatal.Text != "crashed" {
 				t.Errorf("the fatal event is %v", m.Fatal)
 			}
-			if got := told(fireAs(t, m, "", "crashed", interp.System())); got != "fell" {
+			if got := outcome(fireAs(t, m, "", "crashed", interp.System())); got != "fell" {
 				t.Errorf("the interpreter says %s", got)
 			}
 		},
@@ -157,8 +157,8 @@ func valueOf(t *testing.T, m *ir.Machine, field, json string) ir.Value {
 	return recordOf(t, m, fmt.Sprintf("%q:%s", field, json)).Get(m.Fields[i])
 }
 
-// told is the row that was taken, or the reason why none was.
-func told(r interp.Result, rejected *interp.Rejection) string {
+// outcome is the row that was taken, or the reason why none was.
+func outcome(r interp.Result, rejected *interp.Rejection) string {
 	switch {
 	case rejected != nil:
 		return string(rejected.Reason)

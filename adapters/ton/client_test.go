@@ -13,7 +13,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/ton/tontest"
 )
 
-// TestViewOverOneServer: the errors of a liteserver are told apart, and a view is there again once the
+// TestViewOverOneServer: the errors of a liteserver differ, and a view is there again once the
 // trouble has ended.
 func TestViewOverOneServer(t *testing.T) {
 	t.Parallel()

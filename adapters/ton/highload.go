@@ -48,9 +48,9 @@ func NewHighload(config HighloadConfig) (*Highload, error) {
 	if config.Client == nil || config.Key == nil {
 		return nil, errors.New("ton: HighloadConfig needs a Client and a Key")
 	}
-	public, ok := config.Key.Public().(ed25519.PublicKey)
-	if !ok {
-		return nil, fmt.Errorf("ton: HighloadConfig.Key has a %T, and wallets have an ed25519.PublicKey", config.Key.Public())
+	public, err := publicKey("HighloadConfig", config.Key)
+	if err != nil {
+		return nil, err
 	}
 	config.ValidFor = cmp.Or(config.ValidFor, highloadValidFor)
 	config.Slack = cmp.Or(config.Slack, defaultSlack)

@@ -41,8 +41,8 @@ func (c *Client) after(ctx context.Context, of Address, found *tlb.Account, sinc
 	if err != nil {
 		return nil, err
 	}
-	// An account that was deleted, and made again by a payment, begins anew.
-	if anew := reached.LT == 0; reached != since && !anew {
+	// An account that was deleted, and made again by a payment, has a history of its own.
+	if remade := reached.LT == 0; reached != since && !remade {
 		return nil, fmt.Errorf("ton: account %s has no transaction %d %s: %w", of, since.LT, since.Hash, ErrProof)
 	}
 	return list, nil

@@ -84,7 +84,7 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// TestQuotes: a bounced message is told by the first 256 bits of the body that it quotes.
+// TestQuotes: a bounced message is known by the first 256 bits of the body that it quotes.
 func TestQuotes(t *testing.T) {
 	t.Parallel()
 	body := func(text string) *cell.Cell {

@@ -59,9 +59,9 @@ func NewWallet(config WalletConfig) (*Wallet, error) {
 	if config.Client == nil || config.Key == nil {
 		return nil, errors.New("ton: WalletConfig needs a Client and a Key")
 	}
-	public, ok := config.Key.Public().(ed25519.PublicKey)
-	if !ok {
-		return nil, fmt.Errorf("ton: WalletConfig.Key has a %T, and wallets have an ed25519.PublicKey", config.Key.Public())
+	public, err := publicKey("WalletConfig", config.Key)
+	if err != nil {
+		return nil, err
 	}
 	address, err := WalletAddress(public, config.Subwallet)
 	if err != nil {
@@ -74,6 +74,15 @@ func NewWallet(config WalletConfig) (*Wallet, error) {
 	config.ValidFor = cmp.Or(config.ValidFor, defaultValidFor)
 	config.Slack = cmp.Or(config.Slack, defaultSlack)
 	return &Wallet{config: config, address: address, init: init}, nil
+}
+
+// publicKey returns the key by which a wallet knows the signer that a configuration has.
+func publicKey(config string, key crypto.Signer) (ed25519.PublicKey, error) {
+	public, ok := key.Public().(ed25519.PublicKey)
+	if !ok {
+		return nil, fmt.Errorf("ton: %s.Key has a %T, and wallets have an ed25519.PublicKey", config, key.Public())
+	}
+	return public, nil
 }
 
 // Address returns the wallet's address.
