@@ -15,8 +15,8 @@ import (
 // database.
 func TestSpecsLoad(t *testing.T) {
 	paths, err := filepath.Glob("../../spec/*.yaml")
-	if err != nil || len(paths) != 10 {
-		t.Fatalf("found %d specs, want 10 (%v)", len(paths), err)
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("found no specs (%v)", err)
 	}
 	eachDatabase(t, func(t *testing.T, db *database) {
 		db.create(t, ddl.Order(load(t, paths...))...)

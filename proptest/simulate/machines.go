@@ -12,6 +12,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/outbox"
 	"github.com/fsmgen/fsmgen/generated/publish"
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/generated/transfer"
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/generated/upload"
 	"github.com/fsmgen/fsmgen/generated/wal"
@@ -29,6 +30,7 @@ func allMachines[Tx any]() []engine.Machine[Tx] {
 		outbox.Define[Tx](nil, outbox.DefaultParams()),
 		publish.Define[Tx](nil),
 		registration.Define[Tx](nil, registration.DefaultParams()),
+		transfer.Define[Tx](nil, transfer.DefaultParams()),
 		unpack.Define[Tx](nil, unpack.DefaultParams()),
 		upload.Define[Tx](nil),
 		wal.Define[Tx](nil, wal.DefaultParams()),
@@ -37,7 +39,7 @@ func allMachines[Tx any]() []engine.Machine[Tx] {
 
 // groups are the machines that run together, since one starts another.
 var groups = [...][]string{
-	{"deal"}, {"registration"}, {"wal"}, {"upload"}, {"publish"}, {"gc"}, {"outbox"}, {"download", "unpack", "activate"},
+	{"deal"}, {"transfer"}, {"registration"}, {"wal"}, {"upload"}, {"publish"}, {"gc"}, {"outbox"}, {"download", "unpack", "activate"},
 }
 
 // machine is a machine of a run with its table.
