@@ -2,7 +2,7 @@
 
 // Package transfer is the state machine transfer.
 //
-// One transfer from the escrow wallet, from the decision to what the chain says of it.
+// One transfer of a deal's money, from the decision to what the chain says of it.
 //
 // A method of [Record] per event decides: it returns the transitions taken and changes the record, or
 // returns a *fsm.Rejection and leaves it alone. Nothing here does I/O, reads a clock or draws a random

@@ -11,6 +11,8 @@ import (
 // SignEffect is the payload of the effect sign.
 type SignEffect struct {
 	TransferID fsm.UUID             `json:"transfer_id"`
+	DealID     fsm.UUID             `json:"deal_id"`
+	Kind       Kind                 `json:"kind"`
 	Recipient  fsm.Optional[string] `json:"recipient,omitzero"`
 	AmountNano int64                `json:"amount_nano"`
 }
@@ -20,12 +22,16 @@ type SignEffect struct {
 // Given up, it may have been executed all the same: the chain is asked in both cases.
 type SendEffect struct {
 	TransferID fsm.UUID             `json:"transfer_id"`
+	DealID     fsm.UUID             `json:"deal_id"`
+	Kind       Kind                 `json:"kind"`
 	Boc        fsm.Optional[string] `json:"boc,omitzero"`
 }
 
 // FollowEffect is the payload of the effect follow.
 type FollowEffect struct {
 	TransferID fsm.UUID                `json:"transfer_id"`
+	DealID     fsm.UUID                `json:"deal_id"`
+	Kind       Kind                    `json:"kind"`
 	Recipient  fsm.Optional[string]    `json:"recipient,omitzero"`
 	AmountNano int64                   `json:"amount_nano"`
 	Boc        fsm.Optional[string]    `json:"boc,omitzero"`
@@ -94,18 +100,27 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 func askSign(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "sign", Kind: fsm.EffectCall, Payload: SignEffect{
 		TransferID: r.TransferID,
+		DealID:     r.DealID,
+		Kind:       r.Kind,
 		Recipient:  r.Recipient,
 		AmountNano: r.AmountNano,
 	}}
 }
 
 func askSend(r *Record) fsm.Effect {
-	return fsm.Effect{Name: "send", Kind: fsm.EffectCall, Payload: SendEffect{TransferID: r.TransferID, Boc: r.Boc}}
+	return fsm.Effect{Name: "send", Kind: fsm.EffectCall, Payload: SendEffect{
+		TransferID: r.TransferID,
+		DealID:     r.DealID,
+		Kind:       r.Kind,
+		Boc:        r.Boc,
+	}}
 }
 
 func askFollow(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "follow", Kind: fsm.EffectCall, Payload: FollowEffect{
 		TransferID: r.TransferID,
+		DealID:     r.DealID,
+		Kind:       r.Kind,
 		Recipient:  r.Recipient,
 		AmountNano: r.AmountNano,
 		Boc:        r.Boc,

@@ -9,6 +9,8 @@ import (
 )
 
 // Kind is the enum kind.
+//
+// The first three leave the escrow wallet. A collection brings a deposit there, from the deal's own address.
 type Kind uint8
 
 // The values of Kind, in the order of the spec. Zero is none of them.
@@ -17,15 +19,16 @@ const (
 	KindPayout
 	KindRefund
 	KindReturn
+	KindCollection
 )
 
 var kindWords = fsm.Words[Kind]{Machine: MachineName, Type: "Kind", Noun: "kind", Not: "is not a kind", List: []string{
-	"payout", "refund", "return",
+	"payout", "refund", "return", "collection",
 }}
 
 // String returns the word of the spec, ParseKind the kind of a word. The other methods are for JSON and SQL.
 func (v Kind) String() string                   { return kindWords.String(v) }
-func (v Kind) Valid() bool                      { return KindPayout <= v && v <= KindReturn }
+func (v Kind) Valid() bool                      { return KindPayout <= v && v <= KindCollection }
 func (v Kind) MarshalText() ([]byte, error)     { return kindWords.MarshalText(v) }
 func (v *Kind) UnmarshalText(text []byte) error { return kindWords.UnmarshalText(text, v) }
 func (v Kind) Value() (driver.Value, error)     { return kindWords.Value(v) }

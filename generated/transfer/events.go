@@ -62,9 +62,9 @@ type Payload interface {
 type Plan struct {
 	DealID fsm.UUID `json:"deal_id"`
 	Kind   Kind     `json:"kind"`
-	// The deal whose escrow it moves, absent for the return of a deposit: a deal has a payout or a refund, once.
+	// The deal whose escrow it moves, absent for a return and a collection: a deal has a payout or a refund, once.
 	Settles fsm.Optional[fsm.UUID] `json:"settles,omitzero"`
-	// What it is for: the chain's transaction that it returns; "payout" or "refund".
+	// What it is for: "payout", "refund", or the chain's transaction that it returns or collects.
 	Cause      string               `json:"cause"`
 	AmountNano int64                `json:"amount_nano"`
 	Recipient  fsm.Optional[string] `json:"recipient,omitzero"`

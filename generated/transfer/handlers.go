@@ -101,11 +101,11 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "sign":
-		return fsm.HandleAnswered(d, func(e SignEffect) (SignAnswer, error) { return m.handlers.Sign(ctx, d, e) }, bindSign, "transfer_id", "amount_nano")
+		return fsm.HandleAnswered(d, func(e SignEffect) (SignAnswer, error) { return m.handlers.Sign(ctx, d, e) }, bindSign, "transfer_id", "deal_id", "kind", "amount_nano")
 	case "send":
-		return fsm.HandleAnswered(d, func(e SendEffect) (SendAnswer, error) { return m.handlers.Send(ctx, d, e) }, bindSend, "transfer_id")
+		return fsm.HandleAnswered(d, func(e SendEffect) (SendAnswer, error) { return m.handlers.Send(ctx, d, e) }, bindSend, "transfer_id", "deal_id", "kind")
 	case "follow":
-		return fsm.HandleAnswered(d, func(e FollowEffect) (FollowAnswer, error) { return m.handlers.Follow(ctx, d, e) }, bindFollow, "transfer_id", "amount_nano")
+		return fsm.HandleAnswered(d, func(e FollowEffect) (FollowAnswer, error) { return m.handlers.Follow(ctx, d, e) }, bindFollow, "transfer_id", "deal_id", "kind", "amount_nano")
 	case "tell_deal":
 		return nil, fsm.Handle(d, func(e TellDealEffect) error { return m.handlers.TellDeal(ctx, d, e) }, "deal_id", "kind", "status")
 	case "alert":

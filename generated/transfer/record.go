@@ -10,15 +10,15 @@ import (
 
 // Record is one record of the machine. Set its State through events only.
 //
-// One transfer from the escrow wallet, from the decision to what the chain says of it.
+// One transfer of a deal's money, from the decision to what the chain says of it.
 type Record struct {
 	TransferID fsm.UUID `json:"transfer_id"`
 	State      State    `json:"state"`
 	DealID     fsm.UUID `json:"deal_id"`
 	Kind       Kind     `json:"kind"`
-	// The deal whose escrow it moves, absent for the return of a deposit: a deal has a payout or a refund, once.
+	// The deal whose escrow it moves, absent for a return and a collection: a deal has a payout or a refund, once.
 	Settles fsm.Optional[fsm.UUID] `json:"settles,omitzero"`
-	// What it is for: the chain's transaction that it returns; "payout" or "refund".
+	// What it is for: "payout", "refund", or the chain's transaction that it returns or collects.
 	Cause      string               `json:"cause"`
 	AmountNano int64                `json:"amount_nano"`
 	Recipient  fsm.Optional[string] `json:"recipient,omitzero"`
