@@ -44,11 +44,13 @@ type FollowEffect struct {
 
 // BookSentEffect is the payload of the effect book_sent.
 type BookSentEffect struct {
-	TransferID fsm.UUID `json:"transfer_id"`
-	DealID     fsm.UUID `json:"deal_id"`
-	Kind       Kind     `json:"kind"`
-	AmountNano int64    `json:"amount_nano"`
-	FeeNano    int64    `json:"fee_nano"`
+	TransferID fsm.UUID            `json:"transfer_id"`
+	DealID     fsm.UUID            `json:"deal_id"`
+	Kind       Kind                `json:"kind"`
+	OwnerID    fsm.Optional[int64] `json:"owner_id,omitzero"`
+	AmountNano int64               `json:"amount_nano"`
+	TxHash     string              `json:"tx_hash"`
+	FeeNano    int64               `json:"fee_nano"`
 }
 
 // BookFeeEffect is the payload of the effect book_fee.
@@ -137,7 +139,9 @@ func askBookSent(r *Record) fsm.Effect {
 		TransferID: r.TransferID,
 		DealID:     r.DealID,
 		Kind:       r.Kind,
+		OwnerID:    r.OwnerID,
 		AmountNano: r.AmountNano,
+		TxHash:     r.TxHash.V,
 		FeeNano:    r.FeeNano.V,
 	}}
 }

@@ -65,7 +65,9 @@ type Plan struct {
 	// The deal whose escrow it moves, absent for a return and a collection: a deal has a payout or a refund, once.
 	Settles fsm.Optional[fsm.UUID] `json:"settles,omitzero"`
 	// What it is for: "payout", "refund", or the chain's transaction that it returns or collects.
-	Cause      string               `json:"cause"`
+	Cause string `json:"cause"`
+	// The owner whose account pays a payout, absent otherwise.
+	OwnerID    fsm.Optional[int64]  `json:"owner_id,omitzero"`
 	AmountNano int64                `json:"amount_nano"`
 	Recipient  fsm.Optional[string] `json:"recipient,omitzero"`
 }

@@ -22,6 +22,7 @@ func (r *Record) createPlan(e Plan, by Actor, now time.Time) (Steps, error) {
 		r.Kind = e.Kind
 		r.Settles = e.Settles
 		r.Cause = e.Cause
+		r.OwnerID = e.OwnerID
 		r.AmountNano = e.AmountNano
 		r.Recipient = e.Recipient
 		return took(TransitionPlan), nil
@@ -31,6 +32,7 @@ func (r *Record) createPlan(e Plan, by Actor, now time.Time) (Steps, error) {
 	r.Kind = e.Kind
 	r.Settles = e.Settles
 	r.Cause = e.Cause
+	r.OwnerID = e.OwnerID
 	r.AmountNano = e.AmountNano
 	r.Recipient = e.Recipient
 	return took(TransitionPlanUnclaimed), nil

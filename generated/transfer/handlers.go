@@ -90,7 +90,7 @@ func bindFollow(answer FollowAnswer) (*fsm.Event, error) {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "book_sent":
-		return fsm.Handle(d, func(e BookSentEffect) error { return m.handlers.BookSent(ctx, tx, d, e) }, "transfer_id", "deal_id", "kind", "amount_nano", "fee_nano")
+		return fsm.Handle(d, func(e BookSentEffect) error { return m.handlers.BookSent(ctx, tx, d, e) }, "transfer_id", "deal_id", "kind", "amount_nano", "tx_hash", "fee_nano")
 	case "book_fee":
 		return fsm.Handle(d, func(e BookFeeEffect) error { return m.handlers.BookFee(ctx, tx, d, e) }, "deal_id", "tx_hash", "fee_nano")
 	}

@@ -17,6 +17,8 @@ CREATE TABLE transfers (
     settles     uuid,
     -- What it is for: "payout", "refund", or the chain's transaction that it returns or collects.
     cause       text        NOT NULL,
+    -- The owner whose account pays a payout, absent otherwise.
+    owner_id    bigint,
     amount_nano bigint      NOT NULL,
     recipient   text,
     -- What was signed. Each send sends these bytes; the chain is searched for their hash, from the wallet's last transaction at
@@ -503,6 +505,8 @@ BEGIN
         OR NEW.amount_nano IS DISTINCT FROM OLD.amount_nano
         OR NEW.settles IS DISTINCT FROM OLD.settles AND OLD.settles IS NOT NULL
         OR NEW.settles IS DISTINCT FROM OLD.settles
+        OR NEW.owner_id IS DISTINCT FROM OLD.owner_id AND OLD.owner_id IS NOT NULL
+        OR NEW.owner_id IS DISTINCT FROM OLD.owner_id
         OR NEW.recipient IS DISTINCT FROM OLD.recipient AND NOT (NEW.last_event = 'ADDRESSED')
         OR NEW.boc IS DISTINCT FROM OLD.boc AND NOT (NEW.last_event = 'SIGNED_AS')
         OR NEW.body_hash IS DISTINCT FROM OLD.body_hash AND NOT (NEW.last_event = 'SIGNED_AS')
@@ -563,6 +567,18 @@ BEGIN
             RAISE EXCEPTION 'fsmgen: transfer %: step: settles is not written by % from %, it stays % and does not become %', NEW.transfer_id, NEW.last_event, OLD.status, OLD.settles, NEW.settles
                 USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
                     HINT = 'Leave settles as it is.';
+        END IF;
+        IF NEW.owner_id IS DISTINCT FROM OLD.owner_id THEN
+            IF OLD.owner_id IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: immutable: owner_id is written once, it stays % and does not become %', OLD.transfer_id, OLD.owner_id, NEW.owner_id
+                    USING ERRCODE = 'FS003', TABLE = 'transfers', CONSTRAINT = 'transfer_owner_id_immutable',
+                        HINT = 'Leave owner_id as it is.';
+            END IF;
+        END IF;
+        IF NEW.owner_id IS DISTINCT FROM OLD.owner_id THEN
+            RAISE EXCEPTION 'fsmgen: transfer %: step: owner_id is not written by % from %, it stays % and does not become %', NEW.transfer_id, NEW.last_event, OLD.status, OLD.owner_id, NEW.owner_id
+                USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                    HINT = 'Leave owner_id as it is.';
         END IF;
         IF NEW.recipient IS DISTINCT FROM OLD.recipient THEN
             IF NOT (NEW.last_event = 'ADDRESSED') THEN

@@ -19,7 +19,9 @@ type Record struct {
 	// The deal whose escrow it moves, absent for a return and a collection: a deal has a payout or a refund, once.
 	Settles fsm.Optional[fsm.UUID] `json:"settles,omitzero"`
 	// What it is for: "payout", "refund", or the chain's transaction that it returns or collects.
-	Cause      string               `json:"cause"`
+	Cause string `json:"cause"`
+	// The owner whose account pays a payout, absent otherwise.
+	OwnerID    fsm.Optional[int64]  `json:"owner_id,omitzero"`
 	AmountNano int64                `json:"amount_nano"`
 	Recipient  fsm.Optional[string] `json:"recipient,omitzero"`
 	// What was signed. Each send sends these bytes; the chain is searched for their hash, from the wallet's last transaction at
@@ -40,9 +42,9 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"transfer_id", "status", "deal_id", "kind", "settles", "cause", "amount_nano", "recipient", "boc",
-		"body_hash", "query_id", "valid_until", "since_lt", "since_hash", "signed", "tx_hash", "fee_nano",
-		"problem",
+		"transfer_id", "status", "deal_id", "kind", "settles", "cause", "owner_id", "amount_nano",
+		"recipient", "boc", "body_hash", "query_id", "valid_until", "since_lt", "since_hash", "signed",
+		"tx_hash", "fee_nano", "problem",
 	}
 }
 
@@ -50,10 +52,10 @@ func Columns() []string {
 func (r *Record) Values() []any {
 	return []any{
 		fsm.Plain(r.TransferID), fsm.Plain(r.State), fsm.Plain(r.DealID), fsm.Plain(r.Kind),
-		fsm.Plain(r.Settles), fsm.Plain(r.Cause), fsm.Plain(r.AmountNano), fsm.Plain(r.Recipient),
-		fsm.Plain(r.Boc), fsm.Plain(r.BodyHash), fsm.Plain(r.QueryID), fsm.Plain(r.ValidUntil),
-		fsm.Plain(r.SinceLt), fsm.Plain(r.SinceHash), fsm.Plain(r.Signed), fsm.Plain(r.TxHash),
-		fsm.Plain(r.FeeNano), fsm.Plain(r.Problem),
+		fsm.Plain(r.Settles), fsm.Plain(r.Cause), fsm.Plain(r.OwnerID), fsm.Plain(r.AmountNano),
+		fsm.Plain(r.Recipient), fsm.Plain(r.Boc), fsm.Plain(r.BodyHash), fsm.Plain(r.QueryID),
+		fsm.Plain(r.ValidUntil), fsm.Plain(r.SinceLt), fsm.Plain(r.SinceHash), fsm.Plain(r.Signed),
+		fsm.Plain(r.TxHash), fsm.Plain(r.FeeNano), fsm.Plain(r.Problem),
 	}
 }
 
@@ -61,10 +63,10 @@ func (r *Record) Values() []any {
 func (r *Record) Pointers() []any {
 	return []any{
 		fsm.Into(&r.TransferID), fsm.Into(&r.State), fsm.Into(&r.DealID), fsm.Into(&r.Kind),
-		fsm.Into(&r.Settles), fsm.Into(&r.Cause), fsm.Into(&r.AmountNano), fsm.Into(&r.Recipient),
-		fsm.Into(&r.Boc), fsm.Into(&r.BodyHash), fsm.Into(&r.QueryID), fsm.Into(&r.ValidUntil),
-		fsm.Into(&r.SinceLt), fsm.Into(&r.SinceHash), fsm.Into(&r.Signed), fsm.Into(&r.TxHash),
-		fsm.Into(&r.FeeNano), fsm.Into(&r.Problem),
+		fsm.Into(&r.Settles), fsm.Into(&r.Cause), fsm.Into(&r.OwnerID), fsm.Into(&r.AmountNano),
+		fsm.Into(&r.Recipient), fsm.Into(&r.Boc), fsm.Into(&r.BodyHash), fsm.Into(&r.QueryID),
+		fsm.Into(&r.ValidUntil), fsm.Into(&r.SinceLt), fsm.Into(&r.SinceHash), fsm.Into(&r.Signed),
+		fsm.Into(&r.TxHash), fsm.Into(&r.FeeNano), fsm.Into(&r.Problem),
 	}
 }
 

@@ -18,6 +18,8 @@ CREATE TABLE transfers (
     settles     text,
     -- What it is for: "payout", "refund", or the chain's transaction that it returns or collects.
     cause       text    NOT NULL,
+    -- The owner whose account pays a payout, absent otherwise.
+    owner_id    integer,
     amount_nano integer NOT NULL,
     recipient   text,
     -- What was signed. Each send sends these bytes; the chain is searched for their hash, from the wallet's last transaction at
@@ -257,6 +259,11 @@ BEGIN
             RAISE(ABORT, 'fsmgen: transfer: immutable: settles is written once, it stays OLD.settles and does not become NEW.settles. Leave settles as it is.')
         WHEN NEW.settles IS DISTINCT FROM OLD.settles THEN
             RAISE(ABORT, 'fsmgen: transfer: step: settles is not written by NEW.last_event from OLD.status, it stays OLD.settles and does not become NEW.settles. Leave settles as it is.')
+        WHEN NEW.owner_id IS DISTINCT FROM OLD.owner_id
+            AND OLD.owner_id IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: transfer: immutable: owner_id is written once, it stays OLD.owner_id and does not become NEW.owner_id. Leave owner_id as it is.')
+        WHEN NEW.owner_id IS DISTINCT FROM OLD.owner_id THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: owner_id is not written by NEW.last_event from OLD.status, it stays OLD.owner_id and does not become NEW.owner_id. Leave owner_id as it is.')
         WHEN NEW.recipient IS DISTINCT FROM OLD.recipient
             AND NOT (NEW.last_event = 'ADDRESSED') THEN
             RAISE(ABORT, 'fsmgen: transfer: step: recipient is not written by NEW.last_event from OLD.status, it stays OLD.recipient and does not become NEW.recipient. Leave recipient as it is.')
