@@ -187,7 +187,7 @@ func (g *generator) invalid(t ir.Type, v value) (test, bool) {
 // decode emits:
 //
 //	var decoders = fsm.Decoders[Payload]{
-//		"commit_upload": fsm.DecoderOf[Payload, CommitUpload]("digest", "length"),
+//		"commit_upload": {Into: CommitUpload{}, Required: []string{"digest", "length"}},
 //	}
 //
 //	func DecodeEvent(name string, data []byte) (Payload, error) { return decoders.Decode(MachineName, name, data) }
@@ -201,7 +201,11 @@ func (g *generator) decode(f *jen.File) {
 					required = append(required, jen.Lit(p.field.Text))
 				}
 			}
-			list.Line().Lit(ev.Text).Op(":").Add(g.fsm("DecoderOf")).Types(jen.Id("Payload"), jen.Id(naming.Exported(ev.Text))).Call(required...)
+			cells := []jen.Code{jen.Id("Into").Op(":").Id(naming.Exported(ev.Text)).Values()}
+			if len(required) > 0 {
+				cells = append(cells, jen.Id("Required").Op(":").Index().String().Values(required...))
+			}
+			list.Line().Lit(ev.Text).Op(":").Values(cells...)
 		}
 		list.Line()
 	})

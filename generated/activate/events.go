@@ -112,12 +112,12 @@ func (Store) EventName() string          { return "STORE" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"START":           fsm.DecoderOf[Payload, Start]("image_id", "download_run", "checksum", "device_id", "device_name"),
-	"CHECKED":         fsm.DecoderOf[Payload, Checked]("row_active", "image_active", "device_exists"),
-	"CHECK_FAILED":    fsm.DecoderOf[Payload, CheckFailed]("cause"),
-	"SNAPSHOT_READY":  fsm.DecoderOf[Payload, SnapshotReady]("device_path"),
-	"SNAPSHOT_FAILED": fsm.DecoderOf[Payload, SnapshotFailed]("reason"),
-	"STORE":           fsm.DecoderOf[Payload, Store](),
+	"START":           {Into: Start{}, Required: []string{"image_id", "download_run", "checksum", "device_id", "device_name"}},
+	"CHECKED":         {Into: Checked{}, Required: []string{"row_active", "image_active", "device_exists"}},
+	"CHECK_FAILED":    {Into: CheckFailed{}, Required: []string{"cause"}},
+	"SNAPSHOT_READY":  {Into: SnapshotReady{}, Required: []string{"device_path"}},
+	"SNAPSHOT_FAILED": {Into: SnapshotFailed{}, Required: []string{"reason"}},
+	"STORE":           {Into: Store{}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

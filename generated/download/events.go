@@ -150,14 +150,14 @@ func (Store) EventName() string            { return "STORE" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"START":             fsm.DecoderOf[Payload, Start]("image_id", "s3_key", "bucket"),
-	"CHECKED":           fsm.DecoderOf[Payload, Checked]("other_object", "row_completed", "file_exists", "size_matches", "checksum_matches"),
-	"CHECK_FAILED":      fsm.DecoderOf[Payload, CheckFailed]("cause"),
-	"DOWNLOADED":        fsm.DecoderOf[Payload, Downloaded]("local_path", "checksum", "size_bytes"),
-	"DOWNLOAD_FAILED":   fsm.DecoderOf[Payload, DownloadFailed]("cause"),
-	"VALIDATED":         fsm.DecoderOf[Payload, Validated]("checksum_ok", "structure_ok", "security_ok"),
-	"VALIDATION_FAILED": fsm.DecoderOf[Payload, ValidationFailed]("cause"),
-	"STORE":             fsm.DecoderOf[Payload, Store](),
+	"START":             {Into: Start{}, Required: []string{"image_id", "s3_key", "bucket"}},
+	"CHECKED":           {Into: Checked{}, Required: []string{"other_object", "row_completed", "file_exists", "size_matches", "checksum_matches"}},
+	"CHECK_FAILED":      {Into: CheckFailed{}, Required: []string{"cause"}},
+	"DOWNLOADED":        {Into: Downloaded{}, Required: []string{"local_path", "checksum", "size_bytes"}},
+	"DOWNLOAD_FAILED":   {Into: DownloadFailed{}, Required: []string{"cause"}},
+	"VALIDATED":         {Into: Validated{}, Required: []string{"checksum_ok", "structure_ok", "security_ok"}},
+	"VALIDATION_FAILED": {Into: ValidationFailed{}, Required: []string{"cause"}},
+	"STORE":             {Into: Store{}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

@@ -117,14 +117,14 @@ func (Create) EventName() string           { return "create" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"delete_request":    fsm.DecoderOf[Payload, DeleteRequest]("authorized"),
-	"restore_request":   fsm.DecoderOf[Payload, RestoreRequest]("authorized"),
-	"retention_elapsed": fsm.DecoderOf[Payload, RetentionElapsed]("active_references"),
-	"gc_mark_started":   fsm.DecoderOf[Payload, GCMarkStarted]("run"),
-	"gc_mark":           fsm.DecoderOf[Payload, GCMark]("reachable"),
-	"gc_mark_completed": fsm.DecoderOf[Payload, GCMarkCompleted]("run"),
-	"gc_sweep":          fsm.DecoderOf[Payload, GCSweep]("run"),
-	"create":            fsm.DecoderOf[Payload, Create]("digest"),
+	"delete_request":    {Into: DeleteRequest{}, Required: []string{"authorized"}},
+	"restore_request":   {Into: RestoreRequest{}, Required: []string{"authorized"}},
+	"retention_elapsed": {Into: RetentionElapsed{}, Required: []string{"active_references"}},
+	"gc_mark_started":   {Into: GCMarkStarted{}, Required: []string{"run"}},
+	"gc_mark":           {Into: GCMark{}, Required: []string{"reachable"}},
+	"gc_mark_completed": {Into: GCMarkCompleted{}, Required: []string{"run"}},
+	"gc_sweep":          {Into: GCSweep{}, Required: []string{"run"}},
+	"create":            {Into: Create{}, Required: []string{"digest"}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

@@ -129,15 +129,15 @@ func (Create) EventName() string         { return "create" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"worker_claim":    fsm.DecoderOf[Payload, WorkerClaim]("locked", "lease_token"),
-	"handler_success": fsm.DecoderOf[Payload, HandlerSuccess]("token"),
-	"handler_failure": fsm.DecoderOf[Payload, HandlerFailure]("token", "retry_at", "cause"),
-	"time_reached":    fsm.DecoderOf[Payload, TimeReached](),
-	"lease_expired":   fsm.DecoderOf[Payload, LeaseExpired](),
-	"requeue":         fsm.DecoderOf[Payload, Requeue]("resolution"),
-	"discard":         fsm.DecoderOf[Payload, Discard]("resolution"),
-	"cancel":          fsm.DecoderOf[Payload, Cancel]("resolution"),
-	"create":          fsm.DecoderOf[Payload, Create]("topic", "payload"),
+	"worker_claim":    {Into: WorkerClaim{}, Required: []string{"locked", "lease_token"}},
+	"handler_success": {Into: HandlerSuccess{}, Required: []string{"token"}},
+	"handler_failure": {Into: HandlerFailure{}, Required: []string{"token", "retry_at", "cause"}},
+	"time_reached":    {Into: TimeReached{}},
+	"lease_expired":   {Into: LeaseExpired{}},
+	"requeue":         {Into: Requeue{}, Required: []string{"resolution"}},
+	"discard":         {Into: Discard{}, Required: []string{"resolution"}},
+	"cancel":          {Into: Cancel{}, Required: []string{"resolution"}},
+	"create":          {Into: Create{}, Required: []string{"topic", "payload"}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

@@ -102,10 +102,10 @@ func (Create) EventName() string           { return "create" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"publish_version":   fsm.DecoderOf[Payload, PublishVersion]("policy", "missing_blobs", "digest"),
-	"tombstone_version": fsm.DecoderOf[Payload, TombstoneVersion]("authorized"),
-	"restore_version":   fsm.DecoderOf[Payload, RestoreVersion]("policy", "missing_blobs"),
-	"create":            fsm.DecoderOf[Payload, Create](),
+	"publish_version":   {Into: PublishVersion{}, Required: []string{"policy", "missing_blobs", "digest"}},
+	"tombstone_version": {Into: TombstoneVersion{}, Required: []string{"authorized"}},
+	"restore_version":   {Into: RestoreVersion{}, Required: []string{"policy", "missing_blobs"}},
+	"create":            {Into: Create{}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

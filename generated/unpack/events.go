@@ -165,18 +165,18 @@ func (UnmountFailed) EventName() string     { return "UNMOUNT_FAILED" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"START":               fsm.DecoderOf[Payload, Start]("image_id", "download_run", "local_path", "checksum", "pool_name"),
-	"CHECKED":             fsm.DecoderOf[Payload, Checked]("row_verified", "device_exists", "device_id"),
-	"CHECK_FAILED":        fsm.DecoderOf[Payload, CheckFailed]("cause"),
-	"DEVICE_READY":        fsm.DecoderOf[Payload, DeviceReady]("device_path"),
-	"DEVICE_FAILED":       fsm.DecoderOf[Payload, DeviceFailed]("cause"),
-	"EXTRACTED":           fsm.DecoderOf[Payload, Extracted](),
-	"EXTRACT_LOST":        fsm.DecoderOf[Payload, ExtractLost](),
-	"EXTRACT_FAILED":      fsm.DecoderOf[Payload, ExtractFailed]("cause"),
-	"LAYOUT_CHECKED":      fsm.DecoderOf[Payload, LayoutChecked]("has_rootfs", "has_etc", "has_usr", "has_var"),
-	"LAYOUT_CHECK_FAILED": fsm.DecoderOf[Payload, LayoutCheckFailed]("cause"),
-	"UNMOUNTED":           fsm.DecoderOf[Payload, Unmounted](),
-	"UNMOUNT_FAILED":      fsm.DecoderOf[Payload, UnmountFailed]("cause"),
+	"START":               {Into: Start{}, Required: []string{"image_id", "download_run", "local_path", "checksum", "pool_name"}},
+	"CHECKED":             {Into: Checked{}, Required: []string{"row_verified", "device_exists", "device_id"}},
+	"CHECK_FAILED":        {Into: CheckFailed{}, Required: []string{"cause"}},
+	"DEVICE_READY":        {Into: DeviceReady{}, Required: []string{"device_path"}},
+	"DEVICE_FAILED":       {Into: DeviceFailed{}, Required: []string{"cause"}},
+	"EXTRACTED":           {Into: Extracted{}},
+	"EXTRACT_LOST":        {Into: ExtractLost{}},
+	"EXTRACT_FAILED":      {Into: ExtractFailed{}, Required: []string{"cause"}},
+	"LAYOUT_CHECKED":      {Into: LayoutChecked{}, Required: []string{"has_rootfs", "has_etc", "has_usr", "has_var"}},
+	"LAYOUT_CHECK_FAILED": {Into: LayoutCheckFailed{}, Required: []string{"cause"}},
+	"UNMOUNTED":           {Into: Unmounted{}},
+	"UNMOUNT_FAILED":      {Into: UnmountFailed{}, Required: []string{"cause"}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

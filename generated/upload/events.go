@@ -121,12 +121,12 @@ func (Create) EventName() string           { return "create" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"start_parts_upload": fsm.DecoderOf[Payload, StartPartsUpload]("session_valid"),
-	"fast_path_dedupe":   fsm.DecoderOf[Payload, FastPathDedupe]("blob_exists", "blob_digest", "blob_length"),
-	"complete_parts":     fsm.DecoderOf[Payload, CompleteParts]("missing_parts"),
-	"commit_upload":      fsm.DecoderOf[Payload, CommitUpload]("digest", "length"),
-	"abort_upload":       fsm.DecoderOf[Payload, AbortUpload]("reason"),
-	"create":             fsm.DecoderOf[Payload, Create]("expires_at", "expected_digest", "expected_length"),
+	"start_parts_upload": {Into: StartPartsUpload{}, Required: []string{"session_valid"}},
+	"fast_path_dedupe":   {Into: FastPathDedupe{}, Required: []string{"blob_exists", "blob_digest", "blob_length"}},
+	"complete_parts":     {Into: CompleteParts{}, Required: []string{"missing_parts"}},
+	"commit_upload":      {Into: CommitUpload{}, Required: []string{"digest", "length"}},
+	"abort_upload":       {Into: AbortUpload{}, Required: []string{"reason"}},
+	"create":             {Into: Create{}, Required: []string{"expires_at", "expected_digest", "expected_length"}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

@@ -183,14 +183,14 @@ func (Release) EventName() string           { return "release" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"discover":            fsm.DecoderOf[Payload, Discover]("dataset", "object_uri", "time_range_start"),
-	"claim":               fsm.DecoderOf[Payload, Claim](),
-	"succeed":             fsm.DecoderOf[Payload, Succeed]("attempt", "receipt_handle", "integrity_status", "metadata_status", "stac_status", "provenance_status"),
-	"fail":                fsm.DecoderOf[Payload, Fail]("attempt", "permanent", "last_error_code", "last_error_message"),
-	"replay":              fsm.DecoderOf[Payload, Replay]("replay_allowed", "replay_reason"),
-	"quarantine":          fsm.DecoderOf[Payload, Quarantine]("policy_satisfied", "cause"),
-	"recover_stale_claim": fsm.DecoderOf[Payload, RecoverStaleClaim]("override_reason"),
-	"release":             fsm.DecoderOf[Payload, Release]("override_reason", "change_record"),
+	"discover":            {Into: Discover{}, Required: []string{"dataset", "object_uri", "time_range_start"}},
+	"claim":               {Into: Claim{}},
+	"succeed":             {Into: Succeed{}, Required: []string{"attempt", "receipt_handle", "integrity_status", "metadata_status", "stac_status", "provenance_status"}},
+	"fail":                {Into: Fail{}, Required: []string{"attempt", "permanent", "last_error_code", "last_error_message"}},
+	"replay":              {Into: Replay{}, Required: []string{"replay_allowed", "replay_reason"}},
+	"quarantine":          {Into: Quarantine{}, Required: []string{"policy_satisfied", "cause"}},
+	"recover_stale_claim": {Into: RecoverStaleClaim{}, Required: []string{"override_reason"}},
+	"release":             {Into: Release{}, Required: []string{"override_reason", "change_record"}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

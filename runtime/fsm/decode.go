@@ -19,33 +19,32 @@ import (
 func Decode[P any](machine, event string, data []byte, required ...string) (P, error) {
 	p, wrong := decode[P](data, required)
 	if wrong != nil {
-		return p, &Rejection{Machine: machine, Reason: ErrInvalidEvent, Event: event, Field: wrong.field, Problem: wrong.problem}
+		return p, wrong.rejection(machine, event)
 	}
 	return p, nil
 }
 
 // Decoders read the events of a machine by name, into its payloads P. They are never written.
-type Decoders[P any] map[string]func(machine, event string, data []byte) (P, error)
+type Decoders[P any] map[string]Decoder[P]
 
-// Decode reads the JSON payload of an event: see the function Decode.
-func (d Decoders[P]) Decode(machine, event string, data []byte) (P, error) {
-	decode, ok := d[event]
-	if !ok {
-		var none P
-		return none, &Rejection{Machine: machine, Reason: ErrInvalidEvent, Event: event, Field: "event", Problem: "is not declared"}
-	}
-	return decode(machine, event, data)
+// Decoder tells how the payload of one event is read.
+type Decoder[P any] struct {
+	Into     P        // the struct of the payload, without values
+	Required []string // the fields that must be there
 }
 
-// DecoderOf reads the payload struct E, which is a P.
-func DecoderOf[P, E any](required ...string) func(machine, event string, data []byte) (P, error) {
-	return func(machine, event string, data []byte) (p P, err error) {
-		e, err := Decode[E](machine, event, data, required...)
-		if err == nil {
-			p, _ = any(e).(P)
-		}
-		return p, err
+// Decode reads the JSON payload of an event: see the function Decode.
+func (d Decoders[P]) Decode(machine, event string, data []byte) (p P, err error) {
+	decoder, ok := d[event]
+	if !ok {
+		return p, (&flaw{field: "event", problem: "is not declared"}).rejection(machine, event)
 	}
+	into := reflect.New(reflect.TypeOf(decoder.Into))
+	if wrong := decodeInto(into.Interface(), data, decoder.Required); wrong != nil {
+		return p, wrong.rejection(machine, event)
+	}
+	p, _ = into.Elem().Interface().(P)
+	return p, nil
 }
 
 // flaw is what is wrong with a payload.
@@ -54,37 +53,50 @@ type flaw struct {
 	foreign        bool // it has other fields than are declared
 }
 
+func (f *flaw) rejection(machine, event string) *Rejection {
+	return &Rejection{Machine: machine, Reason: ErrInvalidEvent, Event: event, Field: f.field, Problem: f.problem}
+}
+
 // decode reads the JSON payload of an event or an effect.
-func decode[P any](data []byte, required []string) (p P, wrong *flaw) {
-	if len(required) == 0 && string(data) == "{}" {
-		return p, nil
+func decode[P any](data []byte, required []string) (P, *flaw) {
+	var p P
+	if wrong := decodeInto(&p, data, required); wrong != nil {
+		return *new(P), wrong
 	}
-	reject := func(field, problem string) (P, *flaw) { return *new(P), &flaw{field: field, problem: problem} }
+	return p, nil
+}
+
+// decodeInto is decode into the struct that into points to. It is not generic: the compiler makes
+// a function of its own from decode for each payload.
+func decodeInto(into any, data []byte, required []string) *flaw {
+	if len(required) == 0 && string(data) == "{}" {
+		return nil
+	}
 	if err := checkText(data); err != nil {
-		return reject("payload", err.Error())
+		return &flaw{field: "payload", problem: err.Error()}
 	}
 	var present map[string]json.RawMessage
 	if err := json.Unmarshal(data, &present); err != nil || present == nil { // null leaves it nil
-		return reject("payload", "is not a JSON object")
+		return &flaw{field: "payload", problem: "is not a JSON object"}
 	}
 	if members(data) != len(present) {
-		return reject("payload", "has a name twice")
+		return &flaw{field: "payload", problem: "has a name twice"}
 	}
-	if name, declared := otherCase[P](present); name != "" {
-		return *new(P), &flaw{name, "is not declared: it is spelled " + declared, true}
+	if name, declared := otherCase(reflect.TypeOf(into).Elem(), present); name != "" {
+		return &flaw{name, "is not declared: it is spelled " + declared, true}
 	}
 	for _, name := range required {
 		if raw, ok := present[name]; !ok || bytes.Equal(raw, []byte("null")) {
-			return *new(P), &flaw{name, "is required", true}
+			return &flaw{name, "is required", true}
 		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&p); err != nil {
+	if err := dec.Decode(into); err != nil {
 		field, problem := misread(err, present)
-		return *new(P), &flaw{field, problem, strings.HasPrefix(err.Error(), unknownField)}
+		return &flaw{field, problem, strings.HasPrefix(err.Error(), unknownField)}
 	}
-	return p, nil
+	return nil
 }
 
 // members counts the members of a JSON object: each has one colon outside of texts and
@@ -109,10 +121,10 @@ func members(object []byte) (n int) {
 	return n
 }
 
-// otherCase returns a name that encoding/json would take for a declared one of P though
-// it is spelled otherwise; "" for none.
-func otherCase[P any](present map[string]json.RawMessage) (name, declared string) {
-	for f := range reflect.TypeFor[P]().Fields() {
+// otherCase returns a name that encoding/json would take for a declared one of payload
+// though it is spelled otherwise; "" for none.
+func otherCase(payload reflect.Type, present map[string]json.RawMessage) (name, declared string) {
+	for f := range payload.Fields() {
 		declared, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		for name := range present {
 			if name != declared && strings.EqualFold(name, declared) {

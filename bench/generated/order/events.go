@@ -83,11 +83,11 @@ func (Create) EventName() string  { return "create" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"reserve": fsm.DecoderOf[Payload, Reserve](),
-	"paid":    fsm.DecoderOf[Payload, Paid]("receipt"),
-	"refuse":  fsm.DecoderOf[Payload, Refuse](),
-	"ship":    fsm.DecoderOf[Payload, Ship](),
-	"create":  fsm.DecoderOf[Payload, Create]("total"),
+	"reserve": {Into: Reserve{}},
+	"paid":    {Into: Paid{}, Required: []string{"receipt"}},
+	"refuse":  {Into: Refuse{}},
+	"ship":    {Into: Ship{}},
+	"create":  {Into: Create{}, Required: []string{"total"}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

@@ -84,11 +84,11 @@ func (PaidOut) EventName() string  { return "paid_out" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"file":     fsm.DecoderOf[Payload, File]("manager_id", "amount"),
-	"approve":  fsm.DecoderOf[Payload, Approve](),
-	"refuse":   fsm.DecoderOf[Payload, Refuse]("reason"),
-	"escalate": fsm.DecoderOf[Payload, Escalate](),
-	"paid_out": fsm.DecoderOf[Payload, PaidOut](),
+	"file":     {Into: File{}, Required: []string{"manager_id", "amount"}},
+	"approve":  {Into: Approve{}},
+	"refuse":   {Into: Refuse{}, Required: []string{"reason"}},
+	"escalate": {Into: Escalate{}},
+	"paid_out": {Into: PaidOut{}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

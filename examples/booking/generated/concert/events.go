@@ -82,11 +82,11 @@ func (Create) EventName() string   { return "create" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"reserve":   fsm.DecoderOf[Payload, Reserve](),
-	"give_back": fsm.DecoderOf[Payload, GiveBack](),
-	"sell_out":  fsm.DecoderOf[Payload, SellOut](),
-	"finish":    fsm.DecoderOf[Payload, Finish](),
-	"create":    fsm.DecoderOf[Payload, Create]("title", "seats"),
+	"reserve":   {Into: Reserve{}},
+	"give_back": {Into: GiveBack{}},
+	"sell_out":  {Into: SellOut{}},
+	"finish":    {Into: Finish{}},
+	"create":    {Into: Create{}, Required: []string{"title", "seats"}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

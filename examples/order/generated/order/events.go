@@ -77,10 +77,10 @@ func (Create) EventName() string { return "create" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"pay":    fsm.DecoderOf[Payload, Pay]("amount"),
-	"cancel": fsm.DecoderOf[Payload, Cancel](),
-	"expire": fsm.DecoderOf[Payload, Expire](),
-	"create": fsm.DecoderOf[Payload, Create]("total"),
+	"pay":    {Into: Pay{}, Required: []string{"amount"}},
+	"cancel": {Into: Cancel{}},
+	"expire": {Into: Expire{}},
+	"create": {Into: Create{}, Required: []string{"total"}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

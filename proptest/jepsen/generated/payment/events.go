@@ -142,18 +142,18 @@ func (SealLost) EventName() string { return "seal_lost" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"open":      fsm.DecoderOf[Payload, Open]("ref", "amount", "instant"),
-	"confirm":   fsm.DecoderOf[Payload, Confirm]("ref"),
-	"cancel":    fsm.DecoderOf[Payload, Cancel]("ref"),
-	"annotate":  fsm.DecoderOf[Payload, Annotate]("ref"),
-	"approve":   fsm.DecoderOf[Payload, Approve](),
-	"decline":   fsm.DecoderOf[Payload, Decline]("cause"),
-	"pay_done":  fsm.DecoderOf[Payload, PayDone]("receipt"),
-	"pay_fail":  fsm.DecoderOf[Payload, PayFail]("cause"),
-	"go_on":     fsm.DecoderOf[Payload, GoOn](),
-	"seal_done": fsm.DecoderOf[Payload, SealDone](),
-	"seal_fail": fsm.DecoderOf[Payload, SealFail]("cause"),
-	"seal_lost": fsm.DecoderOf[Payload, SealLost](),
+	"open":      {Into: Open{}, Required: []string{"ref", "amount", "instant"}},
+	"confirm":   {Into: Confirm{}, Required: []string{"ref"}},
+	"cancel":    {Into: Cancel{}, Required: []string{"ref"}},
+	"annotate":  {Into: Annotate{}, Required: []string{"ref"}},
+	"approve":   {Into: Approve{}},
+	"decline":   {Into: Decline{}, Required: []string{"cause"}},
+	"pay_done":  {Into: PayDone{}, Required: []string{"receipt"}},
+	"pay_fail":  {Into: PayFail{}, Required: []string{"cause"}},
+	"go_on":     {Into: GoOn{}},
+	"seal_done": {Into: SealDone{}},
+	"seal_fail": {Into: SealFail{}, Required: []string{"cause"}},
+	"seal_lost": {Into: SealLost{}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
