@@ -48,22 +48,14 @@ func (g *generator) decide(f *jen.File, ev *ir.Event) {
 		sentence = fmt.Sprintf("%s takes the step of %s and leaves out what it raises.", m.step, ev.Text)
 		doc = ""
 	}
-	whole := func(acting, repeated sharedCases) *jen.Statement {
-		return jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).BlockFunc(func(b *jen.Group) {
-			g.prologue(b, ev, false)
-			for _, code := range g.byState(ev, acting, repeated) {
-				b.Add(code)
-			}
-		})
-	}
+	prologue := g.prologue(ev, false)
 	acting, repeated, states := g.cases(ev)
-	decision := whole(acting, repeated)
-	if readable(decision) {
-		declare(f, sentence, doc, decision)
-		return
+	var methods []jen.Code
+	if body := sizeOfSwitch(slices.Concat(acting.list, repeated.list)); !body.plus(textOf(prologue...).size).readable() {
+		acting, methods = g.split(ev, acting, states)
 	}
-	calls, methods := g.split(ev, acting, states)
-	declare(f, sentence, doc, whole(calls, repeated))
+	declare(f, sentence, doc, jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).Block(
+		append(prologue, g.byState(ev, acting, repeated)...)...))
 	for _, method := range methods {
 		f.Add(method)
 		f.Line()
@@ -102,7 +94,7 @@ func (g *generator) split(ev *ir.Event, acting sharedCases, states map[*sharedCa
 			return jen.Func().Add(receiver()).Id(name).Params(g.inputs(ev)...).Add(results()).Block(body...)
 		}
 		method, named := decision(c.body), &predicates{}
-		if !readable(method) {
+		if !c.text.size.readable() {
 			method = decision(g.candidates(ev, states[c], len(c.values) > 1, named))
 		}
 		methods = append(methods, comment(fmt.Sprintf("%s decides %s in %s.", name, ev.Text, state), "").Add(method))
@@ -115,45 +107,45 @@ func (g *generator) split(ev *ir.Event, acting sharedCases, states map[*sharedCa
 func (g *generator) decideCreation(f *jen.File, ev *ir.Event) {
 	m := g.creation(ev)
 	sentence := fmt.Sprintf("%s fills a blank record by %s. It changes r only when it returns a step.", m.step, ev.Text)
-	declare(f, sentence, "", jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).BlockFunc(func(b *jen.Group) {
-		g.prologue(b, ev, true)
-		for _, code := range g.candidates(ev, nil, false, nil) {
-			b.Add(code)
-		}
-	}))
+	declare(f, sentence, "", jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).Block(
+		append(g.prologue(ev, true), g.candidates(ev, nil, false, nil)...)...))
 }
 
 // prologue cuts times to what a database holds and checks the payload.
-func (g *generator) prologue(b *jen.Group, ev *ir.Event, creation bool) {
+func (g *generator) prologue(ev *ir.Event, creation bool) []jen.Code {
+	var code []jen.Code
 	if slices.ContainsFunc(g.eventRows[ev], func(row *ir.Row) bool { return (row.From == nil) == creation && needsInstant(row) }) {
-		b.Id("now").Op("=").Add(g.fsm("Instant").Call(jen.Id("now")))
+		code = append(code, jen.Id("now").Op("=").Add(g.fsm("Instant").Call(jen.Id("now"))))
 	}
 	for _, p := range payload(ev) {
 		x := jen.Id("e").Dot(naming.Exported(p.field.Text))
 		switch cut := instantOf(p.typ); {
 		case cut == "":
 		case cut == instantList && p.typ.Optional:
-			b.If(x.Clone().Dot("IsSet")).Block(x.Clone().Dot("V").Op("=").Add(g.fsm(cut).Call(x.Clone().Dot("V"))))
+			code = append(code, jen.If(x.Clone().Dot("IsSet")).Block(x.Clone().Dot("V").Op("=").Add(g.fsm(cut).Call(x.Clone().Dot("V")))))
 		default:
-			b.Add(x.Clone()).Op("=").Add(g.fsm(cut).Call(x.Clone()))
+			code = append(code, x.Clone().Op("=").Add(g.fsm(cut).Call(x.Clone())))
 		}
 	}
-	g.checkPayload(b, ev)
+	return append(code, g.checkPayload(ev)...)
 }
 
-func (g *generator) checkPayload(b *jen.Group, ev *ir.Event) {
+func (g *generator) checkPayload(ev *ir.Event) []jen.Code {
 	invalid := func(field, problem jen.Code) *jen.Statement {
 		return refuse(g.rejection("ErrInvalidEvent", ev).Dot("WithField").Call(field, problem))
 	}
 	checks := g.payloadChecks(ev)
 	if len(checks) > inPlace {
-		b.If(jen.List(jen.Id("field"), jen.Id("problem")).Op(":=").Id("e").Dot("check").Call(), jen.Id("field").Op("!=").Lit("")).
-			Block(invalid(jen.Id("field"), jen.Id("problem")))
-		return
+		return []jen.Code{
+			jen.If(jen.List(jen.Id("field"), jen.Id("problem")).Op(":=").Id("e").Dot("check").Call(), jen.Id("field").Op("!=").Lit("")).
+				Block(invalid(jen.Id("field"), jen.Id("problem"))),
+		}
 	}
+	var code []jen.Code
 	for _, c := range checks {
-		b.If(c.violation.code()).Block(invalid(jen.Lit(c.field), jen.Lit(c.problem)))
+		code = append(code, jen.If(c.violation.code()).Block(invalid(jen.Lit(c.field), jen.Lit(c.problem))))
 	}
+	return code
 }
 
 // needsInstant reports whether row must read the time in whole microseconds.
@@ -196,8 +188,9 @@ func (g *generator) cases(ev *ir.Event) (acting, repeated sharedCases, states ma
 		}
 	}
 	for _, c := range acting.list {
-		if len(c.values) == 1 {
-			c.body = g.candidates(ev, states[c], false, nil)
+		if s := states[c]; len(c.values) == 1 && slices.ContainsFunc(g.rowsOf(s, ev), g.expands) {
+			c.body = g.candidates(ev, s, false, nil)
+			c.text = textOf(c.body...)
 		}
 	}
 	return acting, repeated, states

@@ -1,7 +1,7 @@
 package golang
 
 import (
-	"go/token"
+	"slices"
 
 	"github.com/dave/jennifer/jen"
 
@@ -24,37 +24,29 @@ func (g *generator) givens(ev *ir.Event) []given {
 	return append(out, given{"by", jen.Id("Actor")}, given{"p", jen.Id("Params")}, given{"now", jen.Qual("time", "Time")})
 }
 
-// inputsOf are the parameters for those of all that code reads.
-func inputsOf(all []given, code ...jen.Code) []jen.Code {
-	var in []jen.Code
-	for _, x := range read(all, code) {
-		in = append(in, jen.Id(x.name).Add(x.typ))
+// parameters declares in.
+func parameters(in []given) []jen.Code {
+	var out []jen.Code
+	for _, x := range in {
+		out = append(out, jen.Id(x.name).Add(x.typ))
 	}
-	return in
+	return out
 }
 
-// argumentsOf are the arguments for those parameters, by the names that they have there.
-func argumentsOf(all []given, code ...jen.Code) []jen.Code {
-	var args []jen.Code
-	for _, x := range read(all, code) {
-		args = append(args, jen.Id(x.name))
+// arguments pass in, by the names that they have in the caller as well.
+func arguments(in []given) []jen.Code {
+	var out []jen.Code
+	for _, x := range in {
+		out = append(out, jen.Id(x.name))
 	}
-	return args
+	return out
 }
 
-// read are those of all whose names code has as variables.
-func read(all []given, code []jen.Code) []given {
-	variables := map[string]bool{}
-	before := token.ILLEGAL
-	for _, t := range tokens(declared(jen.Func().Id("_").Params().Block(code...))) {
-		if t.kind == token.IDENT && before != token.PERIOD { // behind a period it is a field or a method
-			variables[t.text] = true
-		}
-		before = t.kind
-	}
+// read are those of all that one of texts has as a variable.
+func read(all []given, texts ...text) []given {
 	var out []given
 	for _, x := range all {
-		if variables[x.name] {
+		if slices.ContainsFunc(texts, func(t text) bool { return t.variables[x.name] }) {
 			out = append(out, x)
 		}
 	}

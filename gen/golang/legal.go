@@ -10,8 +10,9 @@ import (
 // rows of a state are data there; what follows from them is decided by fsm.Verdicts.
 func (g *generator) legality(f *jen.File) {
 	options := g.byStateOf(g.optionsIn)
-	g.legalMethod(f, options)
-	g.optionsMethods(f, options)
+	in := read(g.givens(nil), options.texts()...)
+	g.legalMethod(f, in)
+	g.optionsMethods(f, options, in)
 	g.offerMethod(f)
 	g.engineLegal(f)
 }
@@ -30,7 +31,7 @@ func (g *generator) legality(f *jen.File) {
 //			return err
 //		})
 //	}
-func (g *generator) legalMethod(f *jen.File, options sharedCases) {
+func (g *generator) legalMethod(f *jen.File, in []given) {
 	reject := []jen.Code{g.fsm("ErrInvalidTransition"), jen.Lit(0)}
 	if g.hasActors() {
 		reject = append(reject, jen.Id("c").Dot("By"))
@@ -45,14 +46,14 @@ func (g *generator) legalMethod(f *jen.File, options sharedCases) {
 	declare(f, "Legal judges every event for the caller of c, in the order of the spec: what it may fire at r at that\n"+
 		"time, and why not the rest. A record without a state is one before its creation.", "",
 		jen.Func().Add(receiver()).Id("Legal").Params(jen.Id("c").Id("Call")).Index().Add(g.fsm("Verdict")).Block(
-			jen.Id("options").Op(":=").Id("r").Dot("options").Call(g.ofCaller(options.code())...),
+			jen.Id("options").Op(":=").Id("r").Dot("options").Call(g.ofCaller(in)...),
 			jen.Return(g.fsm("Verdicts").Call(jen.Id("r").Dot("reject").Call(reject...), jen.Id("eventWords").Dot("List"), jen.Id("options"), jen.Id("DecodeEvent"), try))))
 }
 
-// ofCaller are the arguments with which Legal asks for the options that the cases return.
-func (g *generator) ofCaller(cases []jen.Code) []jen.Code {
+// ofCaller are the arguments for in with which Legal asks for the options.
+func (g *generator) ofCaller(in []given) []jen.Code {
 	var args []jen.Code
-	for _, x := range read(g.givens(nil), []jen.Code{jen.Switch().Block(cases...)}) {
+	for _, x := range in {
 		switch x.name {
 		case "by":
 			args = append(args, jen.Id("c").Dot("By"))

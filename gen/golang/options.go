@@ -23,30 +23,26 @@ import (
 //	}
 //
 // Where that is too long to be read, each state with several rows has a method of its own.
-func (g *generator) optionsMethods(f *jen.File, options sharedCases) {
-	givens := g.givens(nil)
-	whole := func(acting sharedCases) *jen.Statement {
-		choice := jen.Switch(jen.Id("r").Dot("State")).Block(acting.code()...)
-		return g.optionsMethod("options", inputsOf(givens, choice), choice, jen.Return(jen.Nil()))
-	}
-	method := whole(options)
+func (g *generator) optionsMethods(f *jen.File, options sharedCases, in []given) {
 	var methods []jen.Code
-	if !readable(method) {
+	if !sizeOfSwitch(options.list).readable() {
 		var short sharedCases
 		for _, c := range options.list {
-			if lineCount(c.body) > 1 {
+			if c.text.size.lines > 1 {
 				name := "optionsOfCreation"
 				if state := fmt.Sprintf("%#v", c.values[0]); state != "0" {
 					name = "optionsIn" + state
 				}
-				methods = append(methods, g.optionsMethod(name, inputsOf(givens, c.body...), c.body...))
-				call := jen.Id("r").Dot(name).Call(argumentsOf(givens, c.body...)...)
+				own := read(in, c.text)
+				methods = append(methods, g.optionsMethod(name, own, c.body...))
+				call := jen.Id("r").Dot(name).Call(arguments(own)...)
 				c = &sharedCase{values: c.values, body: []jen.Code{jen.Return(call)}}
 			}
 			short.list = append(short.list, c)
 		}
-		method = whole(short)
+		options = short
 	}
+	method := g.optionsMethod("options", in, jen.Switch(jen.Id("r").Dot("State")).Block(options.code()...), jen.Return(jen.Nil()))
 	declare(f, "options are the transitions of the state of r, in the order in which they are tried.", "", method)
 	for _, m := range methods {
 		f.Add(m)
@@ -54,8 +50,8 @@ func (g *generator) optionsMethods(f *jen.File, options sharedCases) {
 	}
 }
 
-func (g *generator) optionsMethod(name string, in []jen.Code, body ...jen.Code) *jen.Statement {
-	return jen.Func().Add(receiver()).Id(name).Params(in...).Index().Add(g.fsm("Option")).Block(body...)
+func (g *generator) optionsMethod(name string, in []given, body ...jen.Code) *jen.Statement {
+	return jen.Func().Add(receiver()).Id(name).Params(parameters(in)...).Index().Add(g.fsm("Option")).Block(body...)
 }
 
 // optionsIn returns the rows of a state as options.

@@ -26,13 +26,15 @@ func (p *predicates) name(g *generator, row *ir.Row, condition *jen.Statement) *
 	if p == nil {
 		return condition
 	}
-	name, givens := g.predicateName(row), g.givens(row.Event)
-	method := jen.Func().Add(receiver()).Id(name).Params(inputsOf(givens, condition)...).Bool().Block(jen.Return(condition))
-	if complexity(declared(method)) < longCondition {
+	body := jen.Return(condition)
+	text := textOf(body)
+	if 1+text.size.forks < longCondition {
 		return condition
 	}
+	name, in := g.predicateName(row), read(g.givens(row.Event), text)
+	method := jen.Func().Add(receiver()).Id(name).Params(parameters(in)...).Bool().Block(body)
 	p.methods = append(p.methods, comment(fmt.Sprintf("%s is the condition of %s.", name, row.Text), "").Add(method))
-	return jen.Id("r").Dot(name).Call(argumentsOf(givens, condition)...)
+	return jen.Id("r").Dot(name).Call(arguments(in)...)
 }
 
 // predicateName has the state and the event behind the row of the spec where that expands to several.

@@ -15,57 +15,45 @@ const (
 	maxComplexity = 20
 )
 
-// readable reports whether a function is within the limits.
-func readable(function *jen.Statement) bool {
-	text := declared(function)
-	return height(text) <= maxLines && complexity(text) <= maxComplexity
-}
+// size is how long statements are, and how many paths begin in them.
+type size struct{ lines, forks int }
 
-// lineCount counts the lines of statements.
-func lineCount(body []jen.Code) int {
-	return height(declared(jen.Func().Id("_").Params().Block(body...))) - 2 // those of the braces
-}
+func (s size) plus(o size) size { return size{s.lines + o.lines, s.forks + o.forks} }
 
-// declared is the text of a function, without the package and the imports that it needs.
-func declared(function jen.Code) string {
-	text := source(function)
-	return strings.TrimSpace(text[strings.Index(text, "\nfunc ")+1:])
-}
+// readable reports whether a function with a body of size s is within the limits.
+func (s size) readable() bool { return s.lines+2 <= maxLines && s.forks+1 <= maxComplexity }
 
-// height counts the lines of a text.
-func height(text string) int { return strings.Count(text, "\n") + 1 }
+// text is the Go of statements, and what is asked of it. It is made once: that takes longer than
+// to make the statements.
+type text struct {
+	code      string
+	size      size
+	variables map[string]bool // by name; some are types
+}
 
 // forks are the tokens with which a path through a function begins.
 var forks = []token.Token{token.IF, token.FOR, token.CASE, token.DEFAULT, token.LAND, token.LOR}
 
-// complexity is the cyclomatic complexity of a function.
-func complexity(text string) int {
-	paths := 1
-	for _, t := range tokens(text) {
-		if slices.Contains(forks, t.kind) {
-			paths++
-		}
-	}
-	return paths
-}
-
-// lexeme is a token of Go; an identifier has its text.
-type lexeme struct {
-	kind token.Token
-	text string
-}
-
-// tokens splits text. To parse it would take longer, for what is asked of it.
-func tokens(text string) []lexeme {
+// textOf renders statements as the body of a function and reads its tokens. To parse it would take
+// longer, for what is asked of it.
+func textOf(body ...jen.Code) text {
+	file := source(jen.Func().Id("_").Params().Block(body...))
+	code := strings.TrimSpace(file[strings.Index(file, "\nfunc ")+1:]) // without the package and its imports
+	t := text{code: code, variables: map[string]bool{}}
+	t.size.lines = max(0, strings.Count(code, "\n")-1)
 	var s scanner.Scanner
-	file := token.NewFileSet().AddFile("", -1, len(text))
-	s.Init(file, []byte(text), nil, 0)
-	out := make([]lexeme, 0, len(text)/4)
+	s.Init(token.NewFileSet().AddFile("", -1, len(code)), []byte(code), nil, 0)
+	before := token.ILLEGAL
 	for {
-		_, kind, literal := s.Scan()
-		if kind == token.EOF {
-			return out
+		_, kind, name := s.Scan()
+		switch {
+		case kind == token.EOF:
+			return t
+		case kind == token.IDENT && before != token.PERIOD: // behind a period it is a field or a method
+			t.variables[name] = true
+		case slices.Contains(forks, kind):
+			t.size.forks++
 		}
-		out = append(out, lexeme{kind, literal})
+		before = kind
 	}
 }

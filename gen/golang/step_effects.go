@@ -22,9 +22,10 @@ import (
 //
 // Where that is too long to be read, the transitions to each state have a function of their own.
 func (g *generator) effectsOf(f *jen.File) {
-	function := g.effectsFunc("Effects", effectGivens(), jen.Id("t"), g.effectCases(g.taken))
+	cases := g.effectCases(g.taken)
+	function := g.effectsFunc("Effects", effectGivens(), jen.Id("t"), cases)
 	var functions []jen.Code
-	if !readable(function) {
+	if !sizeOfSwitch(cases.list).readable() {
 		function, functions = g.effectsByTarget()
 	}
 	declare(f, "Effects returns what the step t asks for, in the order exit, row, entry, machine. r is the record\n"+
@@ -43,11 +44,7 @@ func effectGivens() []given {
 }
 
 func (g *generator) effectsFunc(name string, in []given, subject jen.Code, cases sharedCases) *jen.Statement {
-	var params []jen.Code
-	for _, x := range in {
-		params = append(params, jen.Id(x.name).Add(x.typ))
-	}
-	return jen.Func().Id(name).Params(params...).Index().Add(g.fsm("Effect")).Block(
+	return jen.Func().Id(name).Params(parameters(in)...).Index().Add(g.fsm("Effect")).Block(
 		jen.Switch(subject).Block(cases.code()...),
 		jen.Return(jen.Nil()))
 }
@@ -71,12 +68,8 @@ func (g *generator) effectsByTarget() (*jen.Statement, []jen.Code) {
 			continue
 		}
 		name := "effectsTo" + naming.Exported(s.Text)
-		in := read(effectGivens(), []jen.Code{jen.Switch(jen.Id("t")).Block(cases.code()...)})
-		args := make([]jen.Code, len(in))
-		for i, x := range in {
-			args[i] = jen.Id(x.name)
-		}
-		calls.add(jen.Id(naming.Exported(s.Text)), []jen.Code{jen.Return(jen.Id(name).Call(args...))})
+		in := read(effectGivens(), textOf(jen.Switch(jen.Id("t")).Block(cases.code()...)))
+		calls.add(jen.Id(naming.Exported(s.Text)), []jen.Code{jen.Return(jen.Id(name).Call(arguments(in)...))})
 		functions = append(functions, g.effectsFunc(name, in, jen.Id("t"), cases))
 	}
 	return g.effectsFunc("Effects", effectGivens(), jen.Id("t").Dot("To").Call(), calls), functions
@@ -120,7 +113,7 @@ func (g *generator) asks(row *ir.Row) []asked {
 // rowEffects returns the effects of a row, of which asks can be asked for.
 func (g *generator) rowEffects(row *ir.Row, asks []asked) []jen.Code {
 	code := g.listed(asks)
-	if len(read([]given{{name: "e"}}, code)) > 0 {
+	if textOf(code...).variables["e"] {
 		return append([]jen.Code{assertPayload(row.Event)}, code...)
 	}
 	return code
