@@ -196,17 +196,17 @@ func (Abandon) EventName() string   { return "ABANDON" }
 
 // decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
-	"PLAN":      fsm.DecoderOf[Payload, Plan]("deal_id", "kind", "cause", "amount_nano"),
-	"ADDRESSED": fsm.DecoderOf[Payload, Addressed]("recipient"),
-	"UNCLAIMED": fsm.DecoderOf[Payload, Unclaimed](),
-	"SIGNED_AS": fsm.DecoderOf[Payload, SignedAs]("boc", "body_hash", "query_id", "valid_until", "since_lt", "since_hash"),
-	"TRIED":     fsm.DecoderOf[Payload, Tried](),
-	"FOUND":     fsm.DecoderOf[Payload, Found]("tx_hash", "fee_nano"),
-	"UNPAID":    fsm.DecoderOf[Payload, Unpaid]("why", "tx_hash", "fee_nano"),
-	"LAPSED":    fsm.DecoderOf[Payload, Lapsed](),
-	"FAILED":    fsm.DecoderOf[Payload, Failed]("why"),
-	"RETRY":     fsm.DecoderOf[Payload, Retry](),
-	"ABANDON":   fsm.DecoderOf[Payload, Abandon]("why"),
+	"PLAN":      {Into: Plan{}, Required: []string{"deal_id", "kind", "cause", "amount_nano"}},
+	"ADDRESSED": {Into: Addressed{}, Required: []string{"recipient"}},
+	"UNCLAIMED": {Into: Unclaimed{}},
+	"SIGNED_AS": {Into: SignedAs{}, Required: []string{"boc", "body_hash", "query_id", "valid_until", "since_lt", "since_hash"}},
+	"TRIED":     {Into: Tried{}},
+	"FOUND":     {Into: Found{}, Required: []string{"tx_hash", "fee_nano"}},
+	"UNPAID":    {Into: Unpaid{}, Required: []string{"why", "tx_hash", "fee_nano"}},
+	"LAPSED":    {Into: Lapsed{}},
+	"FAILED":    {Into: Failed{}, Required: []string{"why"}},
+	"RETRY":     {Into: Retry{}},
+	"ABANDON":   {Into: Abandon{}, Required: []string{"why"}},
 }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
