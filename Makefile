@@ -41,7 +41,7 @@ generate: ## Compile the tables of spec/ into generated/, and those of the folde
 	@for folder in $(OWN_SPECS); do go run ./cmd/fsmgen generate $$folder/spec --out $$folder/generated; done
 
 .PHONY: demo
-demo: ## Compile the tables and run their machines durably, with a kill in the middle
+demo: ## Compile all tables and run the ten machines of the documents durably, with a kill in the middle
 	go run ./internal/demo
 
 .PHONY: test

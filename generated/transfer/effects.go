@@ -79,9 +79,9 @@ type AlertEffect struct {
 // after t, e and c are what made it. Metrics whose condition fails are left out.
 func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	switch t {
-	case TransitionPlan, TransitionAddress, TransitionSignAgain, TransitionRetryBounced, TransitionRetryExpired, TransitionReaddressBounced, TransitionReaddressExpired:
+	case TransitionPlanPayout, TransitionPlanRefund, TransitionPlanReturn, TransitionPlanCollection, TransitionAddress, TransitionSignAgain, TransitionRetryBounced, TransitionRetryExpired, TransitionReaddressBounced, TransitionReaddressExpired:
 		return []fsm.Effect{askSign(r)}
-	case TransitionPlanUnclaimed, TransitionNotSigned, TransitionExpire, TransitionLoseSight:
+	case TransitionPayoutUnclaimed, TransitionRefundUnclaimed, TransitionReturnUnclaimed, TransitionNotSigned, TransitionExpire, TransitionLoseSight:
 		return []fsm.Effect{askTellDeal(r), askAlert(r)}
 	case TransitionRemind:
 		return []fsm.Effect{askAlert(r)}
@@ -187,6 +187,7 @@ func EffectInfos() []fsm.EffectInfo {
 // Failures lists the failure classes.
 func Failures() []fsm.Failure {
 	return []fsm.Failure{
+		{Name: "contradicts_kind", Status: 422},
 		{Name: "chain", Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 1 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 100}},
 	}
 }

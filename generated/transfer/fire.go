@@ -16,7 +16,8 @@ func (r *Record) createPlan(e Plan, by Actor, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventPlan, by)
 	}
-	if e.Recipient.IsSet {
+	// What moves the escrow says so: the unique of settles counts on it.
+	if e.Kind == KindPayout && e.Settles.IsSet && e.OwnerID.IsSet && e.Recipient.IsSet {
 		r.State = Planned
 		r.DealID = e.DealID
 		r.Kind = e.Kind
@@ -25,17 +26,76 @@ func (r *Record) createPlan(e Plan, by Actor, now time.Time) (Steps, error) {
 		r.OwnerID = e.OwnerID
 		r.AmountNano = e.AmountNano
 		r.Recipient = e.Recipient
-		return took(TransitionPlan), nil
+		return took(TransitionPlanPayout), nil
 	}
-	r.State = Waiting
-	r.DealID = e.DealID
-	r.Kind = e.Kind
-	r.Settles = e.Settles
-	r.Cause = e.Cause
-	r.OwnerID = e.OwnerID
-	r.AmountNano = e.AmountNano
-	r.Recipient = e.Recipient
-	return took(TransitionPlanUnclaimed), nil
+	if e.Kind == KindPayout && e.Settles.IsSet && e.OwnerID.IsSet && !e.Recipient.IsSet {
+		r.State = Waiting
+		r.DealID = e.DealID
+		r.Kind = e.Kind
+		r.Settles = e.Settles
+		r.Cause = e.Cause
+		r.OwnerID = e.OwnerID
+		r.AmountNano = e.AmountNano
+		r.Recipient = e.Recipient
+		return took(TransitionPayoutUnclaimed), nil
+	}
+	if e.Kind == KindRefund && e.Settles.IsSet && !e.OwnerID.IsSet && e.Recipient.IsSet {
+		r.State = Planned
+		r.DealID = e.DealID
+		r.Kind = e.Kind
+		r.Settles = e.Settles
+		r.Cause = e.Cause
+		r.OwnerID = e.OwnerID
+		r.AmountNano = e.AmountNano
+		r.Recipient = e.Recipient
+		return took(TransitionPlanRefund), nil
+	}
+	if e.Kind == KindRefund && e.Settles.IsSet && !e.OwnerID.IsSet && !e.Recipient.IsSet {
+		r.State = Waiting
+		r.DealID = e.DealID
+		r.Kind = e.Kind
+		r.Settles = e.Settles
+		r.Cause = e.Cause
+		r.OwnerID = e.OwnerID
+		r.AmountNano = e.AmountNano
+		r.Recipient = e.Recipient
+		return took(TransitionRefundUnclaimed), nil
+	}
+	if e.Kind == KindReturn && !e.Settles.IsSet && !e.OwnerID.IsSet && e.Recipient.IsSet {
+		r.State = Planned
+		r.DealID = e.DealID
+		r.Kind = e.Kind
+		r.Settles = e.Settles
+		r.Cause = e.Cause
+		r.OwnerID = e.OwnerID
+		r.AmountNano = e.AmountNano
+		r.Recipient = e.Recipient
+		return took(TransitionPlanReturn), nil
+	}
+	if e.Kind == KindReturn && !e.Settles.IsSet && !e.OwnerID.IsSet && !e.Recipient.IsSet {
+		r.State = Waiting
+		r.DealID = e.DealID
+		r.Kind = e.Kind
+		r.Settles = e.Settles
+		r.Cause = e.Cause
+		r.OwnerID = e.OwnerID
+		r.AmountNano = e.AmountNano
+		r.Recipient = e.Recipient
+		return took(TransitionReturnUnclaimed), nil
+	}
+	// Its recipient is the escrow wallet, which is always known.
+	if e.Kind == KindCollection && !e.Settles.IsSet && !e.OwnerID.IsSet && e.Recipient.IsSet {
+		r.State = Planned
+		r.DealID = e.DealID
+		r.Kind = e.Kind
+		r.Settles = e.Settles
+		r.Cause = e.Cause
+		r.OwnerID = e.OwnerID
+		r.AmountNano = e.AmountNano
+		r.Recipient = e.Recipient
+		return took(TransitionPlanCollection), nil
+	}
+	return Steps{}, r.explainCreatePlan(e, by).Refuse("refuse", "contradicts_kind", 422)
 }
 
 // firePlan applies PLAN. It changes r only when it returns a step.
