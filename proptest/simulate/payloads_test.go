@@ -14,6 +14,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/outbox"
 	"github.com/fsmgen/fsmgen/generated/publish"
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/generated/transfer"
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/generated/upload"
 	"github.com/fsmgen/fsmgen/generated/wal"
@@ -34,8 +35,9 @@ func decoders() map[string]decoder {
 		activate.MachineName: decodedBy(activate.DecodeEvent), deal.MachineName: decodedBy(deal.DecodeEvent),
 		download.MachineName: decodedBy(download.DecodeEvent), gc.MachineName: decodedBy(gc.DecodeEvent),
 		outbox.MachineName: decodedBy(outbox.DecodeEvent), publish.MachineName: decodedBy(publish.DecodeEvent),
-		registration.MachineName: decodedBy(registration.DecodeEvent), unpack.MachineName: decodedBy(unpack.DecodeEvent),
-		upload.MachineName: decodedBy(upload.DecodeEvent), wal.MachineName: decodedBy(wal.DecodeEvent),
+		registration.MachineName: decodedBy(registration.DecodeEvent), transfer.MachineName: decodedBy(transfer.DecodeEvent),
+		unpack.MachineName: decodedBy(unpack.DecodeEvent), upload.MachineName: decodedBy(upload.DecodeEvent),
+		wal.MachineName: decodedBy(wal.DecodeEvent),
 	}
 }
 
@@ -56,6 +58,9 @@ func TestPayloadsDecideAlike(t *testing.T) {
 				}
 			}
 			c := comparison{t: t, machine: m, table: table, decode: decoders()[m.Name()]}
+			if c.decode == nil {
+				t.Fatal("decoders() lacks the machine")
+			}
 			for seed := range uint64(300) {
 				c.walk(newRNG(seed))
 			}
