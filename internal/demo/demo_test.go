@@ -53,7 +53,7 @@ func TestDemo(t *testing.T) {
 	}
 	t.Run("walks both machines to the end", func(t *testing.T) {
 		for _, want := range []string{
-			"10 tables compiled",
+			"11 tables compiled",
 			"The deal ended in COMPLETED_RELEASED",
 			"The registration ended in deregistered",
 			"refused in FUNDED",
