@@ -79,9 +79,9 @@ type AlertEffect struct {
 // after t, e and c are what made it. Metrics whose condition fails are left out.
 func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	switch t {
-	case TransitionPlanPayout, TransitionPlanRefund, TransitionPlanReturn, TransitionPlanCollection, TransitionAddress, TransitionSignAgain, TransitionRetryBounced, TransitionRetryExpired, TransitionReaddressBounced, TransitionReaddressExpired:
+	case TransitionPlan, TransitionAddress, TransitionSignAgain, TransitionRetryBounced, TransitionRetryExpired, TransitionReaddressBounced, TransitionReaddressExpired:
 		return []fsm.Effect{askSign(r)}
-	case TransitionPayoutUnclaimed, TransitionRefundUnclaimed, TransitionReturnUnclaimed, TransitionNotSigned, TransitionExpire, TransitionLoseSight:
+	case TransitionPlanUnclaimed, TransitionNotSigned, TransitionExpire, TransitionLoseSight:
 		return []fsm.Effect{askTellDeal(r), askAlert(r)}
 	case TransitionRemind:
 		return []fsm.Effect{askAlert(r)}

@@ -7,46 +7,12 @@ import "github.com/fsmgen/fsmgen/runtime/fsm"
 // explainCreatePlan tells why no row accepted PLAN.
 func (r *Record) explainCreatePlan(e Plan, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventPlan, by)
-	x.Candidate("plan_payout",
-		fsm.Check("kind == payout", e.Kind == KindPayout, fsm.Read("kind", e.Kind)),
-		fsm.Check("settles exists true", e.Settles.IsSet, fsm.Read("settles", e.Settles)),
-		fsm.Check("owner_id exists true", e.OwnerID.IsSet, fsm.Read("owner_id", e.OwnerID)),
-		fsm.Check("recipient exists true", e.Recipient.IsSet, fsm.Read("recipient", e.Recipient)),
-	)
-	x.Candidate("payout_unclaimed",
-		fsm.Check("kind == payout", e.Kind == KindPayout, fsm.Read("kind", e.Kind)),
-		fsm.Check("settles exists true", e.Settles.IsSet, fsm.Read("settles", e.Settles)),
-		fsm.Check("owner_id exists true", e.OwnerID.IsSet, fsm.Read("owner_id", e.OwnerID)),
-		fsm.Check("recipient exists false", !e.Recipient.IsSet, fsm.Read("recipient", e.Recipient)),
-	)
-	x.Candidate("plan_refund",
-		fsm.Check("kind == refund", e.Kind == KindRefund, fsm.Read("kind", e.Kind)),
-		fsm.Check("settles exists true", e.Settles.IsSet, fsm.Read("settles", e.Settles)),
-		fsm.Check("owner_id exists false", !e.OwnerID.IsSet, fsm.Read("owner_id", e.OwnerID)),
-		fsm.Check("recipient exists true", e.Recipient.IsSet, fsm.Read("recipient", e.Recipient)),
-	)
-	x.Candidate("refund_unclaimed",
-		fsm.Check("kind == refund", e.Kind == KindRefund, fsm.Read("kind", e.Kind)),
-		fsm.Check("settles exists true", e.Settles.IsSet, fsm.Read("settles", e.Settles)),
-		fsm.Check("owner_id exists false", !e.OwnerID.IsSet, fsm.Read("owner_id", e.OwnerID)),
-		fsm.Check("recipient exists false", !e.Recipient.IsSet, fsm.Read("recipient", e.Recipient)),
-	)
-	x.Candidate("plan_return",
-		fsm.Check("kind == return", e.Kind == KindReturn, fsm.Read("kind", e.Kind)),
-		fsm.Check("settles exists false", !e.Settles.IsSet, fsm.Read("settles", e.Settles)),
-		fsm.Check("owner_id exists false", !e.OwnerID.IsSet, fsm.Read("owner_id", e.OwnerID)),
-		fsm.Check("recipient exists true", e.Recipient.IsSet, fsm.Read("recipient", e.Recipient)),
-	)
-	x.Candidate("return_unclaimed",
-		fsm.Check("kind == return", e.Kind == KindReturn, fsm.Read("kind", e.Kind)),
-		fsm.Check("settles exists false", !e.Settles.IsSet, fsm.Read("settles", e.Settles)),
-		fsm.Check("owner_id exists false", !e.OwnerID.IsSet, fsm.Read("owner_id", e.OwnerID)),
-		fsm.Check("recipient exists false", !e.Recipient.IsSet, fsm.Read("recipient", e.Recipient)),
-	)
-	x.Candidate("plan_collection",
-		fsm.Check("kind == collection", e.Kind == KindCollection, fsm.Read("kind", e.Kind)),
-		fsm.Check("settles exists false", !e.Settles.IsSet, fsm.Read("settles", e.Settles)),
-		fsm.Check("owner_id exists false", !e.OwnerID.IsSet, fsm.Read("owner_id", e.OwnerID)),
+	x.Candidate("refuse_unsettled")
+	x.Candidate("refuse_settling")
+	x.Candidate("refuse_unowned")
+	x.Candidate("refuse_owned")
+	x.Candidate("refuse_astray")
+	x.Candidate("plan",
 		fsm.Check("recipient exists true", e.Recipient.IsSet, fsm.Read("recipient", e.Recipient)),
 	)
 	return x

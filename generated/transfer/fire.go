@@ -16,8 +16,34 @@ func (r *Record) createPlan(e Plan, by Actor, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventPlan, by)
 	}
-	// What moves the escrow says so: the unique of settles counts on it.
-	if e.Kind == KindPayout && e.Settles.IsSet && e.OwnerID.IsSet && e.Recipient.IsSet {
+	// What moves the escrow says so: the unique of settles counts on it. A payout names whose account pays.
+	if (e.Kind == KindPayout || e.Kind == KindRefund) && !e.Settles.IsSet {
+		return Steps{}, r.explainCreatePlan(e, by).Refuse("refuse_unsettled", "contradicts_kind", 422).On(fsm.Check("kind in [payout, refund]", true, fsm.Read("kind", e.Kind)),
+			fsm.Check("settles exists false", true, fsm.Read("settles", e.Settles)),
+		)
+	}
+	if (e.Kind == KindReturn || e.Kind == KindCollection) && e.Settles.IsSet {
+		return Steps{}, r.explainCreatePlan(e, by).Refuse("refuse_settling", "contradicts_kind", 422).On(fsm.Check("kind in [return, collection]", true, fsm.Read("kind", e.Kind)),
+			fsm.Check("settles exists true", true, fsm.Read("settles", e.Settles)),
+		)
+	}
+	if e.Kind == KindPayout && !e.OwnerID.IsSet {
+		return Steps{}, r.explainCreatePlan(e, by).Refuse("refuse_unowned", "contradicts_kind", 422).On(fsm.Check("kind == payout", true, fsm.Read("kind", e.Kind)),
+			fsm.Check("owner_id exists false", true, fsm.Read("owner_id", e.OwnerID)),
+		)
+	}
+	if e.Kind != KindPayout && e.OwnerID.IsSet {
+		return Steps{}, r.explainCreatePlan(e, by).Refuse("refuse_owned", "contradicts_kind", 422).On(fsm.Check("kind != payout", true, fsm.Read("kind", e.Kind)),
+			fsm.Check("owner_id exists true", true, fsm.Read("owner_id", e.OwnerID)),
+		)
+	}
+	// A collection goes to the escrow wallet, whose address is known.
+	if e.Kind == KindCollection && !e.Recipient.IsSet {
+		return Steps{}, r.explainCreatePlan(e, by).Refuse("refuse_astray", "contradicts_kind", 422).On(fsm.Check("kind == collection", true, fsm.Read("kind", e.Kind)),
+			fsm.Check("recipient exists false", true, fsm.Read("recipient", e.Recipient)),
+		)
+	}
+	if e.Recipient.IsSet {
 		r.State = Planned
 		r.DealID = e.DealID
 		r.Kind = e.Kind
@@ -26,76 +52,17 @@ func (r *Record) createPlan(e Plan, by Actor, now time.Time) (Steps, error) {
 		r.OwnerID = e.OwnerID
 		r.AmountNano = e.AmountNano
 		r.Recipient = e.Recipient
-		return took(TransitionPlanPayout), nil
+		return took(TransitionPlan), nil
 	}
-	if e.Kind == KindPayout && e.Settles.IsSet && e.OwnerID.IsSet && !e.Recipient.IsSet {
-		r.State = Waiting
-		r.DealID = e.DealID
-		r.Kind = e.Kind
-		r.Settles = e.Settles
-		r.Cause = e.Cause
-		r.OwnerID = e.OwnerID
-		r.AmountNano = e.AmountNano
-		r.Recipient = e.Recipient
-		return took(TransitionPayoutUnclaimed), nil
-	}
-	if e.Kind == KindRefund && e.Settles.IsSet && !e.OwnerID.IsSet && e.Recipient.IsSet {
-		r.State = Planned
-		r.DealID = e.DealID
-		r.Kind = e.Kind
-		r.Settles = e.Settles
-		r.Cause = e.Cause
-		r.OwnerID = e.OwnerID
-		r.AmountNano = e.AmountNano
-		r.Recipient = e.Recipient
-		return took(TransitionPlanRefund), nil
-	}
-	if e.Kind == KindRefund && e.Settles.IsSet && !e.OwnerID.IsSet && !e.Recipient.IsSet {
-		r.State = Waiting
-		r.DealID = e.DealID
-		r.Kind = e.Kind
-		r.Settles = e.Settles
-		r.Cause = e.Cause
-		r.OwnerID = e.OwnerID
-		r.AmountNano = e.AmountNano
-		r.Recipient = e.Recipient
-		return took(TransitionRefundUnclaimed), nil
-	}
-	if e.Kind == KindReturn && !e.Settles.IsSet && !e.OwnerID.IsSet && e.Recipient.IsSet {
-		r.State = Planned
-		r.DealID = e.DealID
-		r.Kind = e.Kind
-		r.Settles = e.Settles
-		r.Cause = e.Cause
-		r.OwnerID = e.OwnerID
-		r.AmountNano = e.AmountNano
-		r.Recipient = e.Recipient
-		return took(TransitionPlanReturn), nil
-	}
-	if e.Kind == KindReturn && !e.Settles.IsSet && !e.OwnerID.IsSet && !e.Recipient.IsSet {
-		r.State = Waiting
-		r.DealID = e.DealID
-		r.Kind = e.Kind
-		r.Settles = e.Settles
-		r.Cause = e.Cause
-		r.OwnerID = e.OwnerID
-		r.AmountNano = e.AmountNano
-		r.Recipient = e.Recipient
-		return took(TransitionReturnUnclaimed), nil
-	}
-	// Its recipient is the escrow wallet, which is always known.
-	if e.Kind == KindCollection && !e.Settles.IsSet && !e.OwnerID.IsSet && e.Recipient.IsSet {
-		r.State = Planned
-		r.DealID = e.DealID
-		r.Kind = e.Kind
-		r.Settles = e.Settles
-		r.Cause = e.Cause
-		r.OwnerID = e.OwnerID
-		r.AmountNano = e.AmountNano
-		r.Recipient = e.Recipient
-		return took(TransitionPlanCollection), nil
-	}
-	return Steps{}, r.explainCreatePlan(e, by).Refuse("refuse", "contradicts_kind", 422)
+	r.State = Waiting
+	r.DealID = e.DealID
+	r.Kind = e.Kind
+	r.Settles = e.Settles
+	r.Cause = e.Cause
+	r.OwnerID = e.OwnerID
+	r.AmountNano = e.AmountNano
+	r.Recipient = e.Recipient
+	return took(TransitionPlanUnclaimed), nil
 }
 
 // firePlan applies PLAN. It changes r only when it returns a step.

@@ -418,33 +418,80 @@ BEGIN
         END IF;
     END IF;
     IF NEW.last_event = 'PLAN' AND NEW.status = 'PLANNED' THEN
-        IF NOT (NEW.recipient IS NOT NULL) THEN
-            RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to PLANNED: plan_payout or plan_refund or plan_return or plan_collection demands recipient exists true', NEW.transfer_id
-                USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
-                    HINT = 'Fire an event that the record accepts as it is.';
-        END IF;
-        IF NOT (
-                    COALESCE(NEW.kind = 'payout', false) AND NEW.settles IS NOT NULL AND NEW.owner_id IS NOT NULL
-                    OR COALESCE(NEW.kind = 'refund', false) AND NEW.settles IS NOT NULL AND NEW.owner_id IS NULL
-                    OR COALESCE(NEW.kind = 'return', false) AND NEW.settles IS NULL AND NEW.owner_id IS NULL
-                    OR COALESCE(NEW.kind = 'collection', false) AND NEW.settles IS NULL AND NEW.owner_id IS NULL) THEN
-            RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to PLANNED: no row makes this of the record', NEW.transfer_id
-                USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
-                    HINT = 'Of the rows plan_payout demands kind == payout, demands settles exists true, demands owner_id exists true; plan_refund demands kind == refund, demands settles exists true, demands owner_id exists false; plan_return demands kind == return, demands settles exists false, demands owner_id exists false; plan_collection demands kind == collection, demands settles exists false, demands owner_id exists false.';
+        IF NOT (NEW.recipient IS NOT NULL)
+            OR NOT (NOT (COALESCE(NEW.kind IN ('payout', 'refund'), false) AND NEW.settles IS NULL))
+            OR NOT (NOT (COALESCE(NEW.kind IN ('return', 'collection'), false) AND NEW.settles IS NOT NULL))
+            OR NOT (NOT (COALESCE(NEW.kind = 'payout', false) AND NEW.owner_id IS NULL))
+            OR NOT (NOT (COALESCE(NEW.kind <> 'payout', false) AND NEW.owner_id IS NOT NULL))
+            OR NOT (NOT (COALESCE(NEW.kind = 'collection', false) AND NEW.recipient IS NULL)) THEN
+            IF NOT (NEW.recipient IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to PLANNED: plan demands recipient exists true', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (COALESCE(NEW.kind IN ('payout', 'refund'), false) AND NEW.settles IS NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to PLANNED: plan comes after refuse_unsettled', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (COALESCE(NEW.kind IN ('return', 'collection'), false) AND NEW.settles IS NOT NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to PLANNED: plan comes after refuse_settling', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (COALESCE(NEW.kind = 'payout', false) AND NEW.owner_id IS NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to PLANNED: plan comes after refuse_unowned', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (COALESCE(NEW.kind <> 'payout', false) AND NEW.owner_id IS NOT NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to PLANNED: plan comes after refuse_owned', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (COALESCE(NEW.kind = 'collection', false) AND NEW.recipient IS NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to PLANNED: plan comes after refuse_astray', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
         END IF;
     ELSIF NEW.last_event = 'PLAN' AND NEW.status = 'WAITING' THEN
-        IF NOT (NEW.recipient IS NULL) THEN
-            RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to WAITING: payout_unclaimed or refund_unclaimed or return_unclaimed demands recipient exists false', NEW.transfer_id
-                USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
-                    HINT = 'Fire an event that the record accepts as it is.';
-        END IF;
-        IF NOT (
-                    COALESCE(NEW.kind = 'payout', false) AND NEW.settles IS NOT NULL AND NEW.owner_id IS NOT NULL
-                    OR COALESCE(NEW.kind = 'refund', false) AND NEW.settles IS NOT NULL AND NEW.owner_id IS NULL
-                    OR COALESCE(NEW.kind = 'return', false) AND NEW.settles IS NULL AND NEW.owner_id IS NULL) THEN
-            RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to WAITING: no row makes this of the record', NEW.transfer_id
-                USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
-                    HINT = 'Of the rows payout_unclaimed demands kind == payout, demands settles exists true, demands owner_id exists true; refund_unclaimed demands kind == refund, demands settles exists true, demands owner_id exists false; return_unclaimed demands kind == return, demands settles exists false, demands owner_id exists false.';
+        IF NOT (NOT (COALESCE(NEW.kind IN ('payout', 'refund'), false) AND NEW.settles IS NULL))
+            OR NOT (NOT (COALESCE(NEW.kind IN ('return', 'collection'), false) AND NEW.settles IS NOT NULL))
+            OR NOT (NOT (COALESCE(NEW.kind = 'payout', false) AND NEW.owner_id IS NULL))
+            OR NOT (NOT (COALESCE(NEW.kind <> 'payout', false) AND NEW.owner_id IS NOT NULL))
+            OR NOT (NOT (COALESCE(NEW.kind = 'collection', false) AND NEW.recipient IS NULL))
+            OR NOT (NOT (NEW.recipient IS NOT NULL)) THEN
+            IF NOT (NOT (COALESCE(NEW.kind IN ('payout', 'refund'), false) AND NEW.settles IS NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to WAITING: plan_unclaimed comes after refuse_unsettled', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (COALESCE(NEW.kind IN ('return', 'collection'), false) AND NEW.settles IS NOT NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to WAITING: plan_unclaimed comes after refuse_settling', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (COALESCE(NEW.kind = 'payout', false) AND NEW.owner_id IS NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to WAITING: plan_unclaimed comes after refuse_unowned', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (COALESCE(NEW.kind <> 'payout', false) AND NEW.owner_id IS NOT NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to WAITING: plan_unclaimed comes after refuse_owned', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (COALESCE(NEW.kind = 'collection', false) AND NEW.recipient IS NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to WAITING: plan_unclaimed comes after refuse_astray', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (NEW.recipient IS NOT NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: PLAN to WAITING: plan_unclaimed comes after plan', NEW.transfer_id
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
         END IF;
     END IF;
     RETURN NEW;
@@ -948,13 +995,8 @@ BEGIN
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
     IF NEW.from_status = '' OR (COALESCE(NEW.from_status, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_status || ' ' || NEW.actor_role IN (
-            ' plan_payout PLAN PLANNED system',
-            ' payout_unclaimed PLAN WAITING system',
-            ' plan_refund PLAN PLANNED system',
-            ' refund_unclaimed PLAN WAITING system',
-            ' plan_return PLAN PLANNED system',
-            ' return_unclaimed PLAN WAITING system',
-            ' plan_collection PLAN PLANNED system',
+            ' plan PLAN PLANNED system',
+            ' plan_unclaimed PLAN WAITING system',
             'WAITING address ADDRESSED PLANNED system',
             'WAITING address ADDRESSED PLANNED operator',
             'WAITING remind UNCLAIMED WAITING system',

@@ -177,23 +177,40 @@ BEGIN
             RAISE(ABORT, 'fsmgen: transfer: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
         WHEN NEW.last_event = 'PLAN' AND NEW.status = 'PLANNED'
             AND NOT (NEW.recipient IS NOT NULL) THEN
-            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to PLANNED: plan_payout or plan_refund or plan_return or plan_collection demands recipient exists true. Fire an event that the record accepts as it is.')
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to PLANNED: plan demands recipient exists true. Fire an event that the record accepts as it is.')
         WHEN NEW.last_event = 'PLAN' AND NEW.status = 'PLANNED'
-            AND NOT (
-                    COALESCE(NEW.kind = 'payout', false) AND NEW.settles IS NOT NULL AND NEW.owner_id IS NOT NULL
-                    OR COALESCE(NEW.kind = 'refund', false) AND NEW.settles IS NOT NULL AND NEW.owner_id IS NULL
-                    OR COALESCE(NEW.kind = 'return', false) AND NEW.settles IS NULL AND NEW.owner_id IS NULL
-                    OR COALESCE(NEW.kind = 'collection', false) AND NEW.settles IS NULL AND NEW.owner_id IS NULL) THEN
-            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to PLANNED: no row makes this of the record. Of the rows plan_payout demands kind == payout, demands settles exists true, demands owner_id exists true; plan_refund demands kind == refund, demands settles exists true, demands owner_id exists false; plan_return demands kind == return, demands settles exists false, demands owner_id exists false; plan_collection demands kind == collection, demands settles exists false, demands owner_id exists false.')
+            AND NOT (NOT (COALESCE(NEW.kind IN ('payout', 'refund'), false) AND NEW.settles IS NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to PLANNED: plan comes after refuse_unsettled. Fire an event that the record accepts as it is.')
+        WHEN NEW.last_event = 'PLAN' AND NEW.status = 'PLANNED'
+            AND NOT (NOT (COALESCE(NEW.kind IN ('return', 'collection'), false) AND NEW.settles IS NOT NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to PLANNED: plan comes after refuse_settling. Fire an event that the record accepts as it is.')
+        WHEN NEW.last_event = 'PLAN' AND NEW.status = 'PLANNED'
+            AND NOT (NOT (COALESCE(NEW.kind = 'payout', false) AND NEW.owner_id IS NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to PLANNED: plan comes after refuse_unowned. Fire an event that the record accepts as it is.')
+        WHEN NEW.last_event = 'PLAN' AND NEW.status = 'PLANNED'
+            AND NOT (NOT (COALESCE(NEW.kind <> 'payout', false) AND NEW.owner_id IS NOT NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to PLANNED: plan comes after refuse_owned. Fire an event that the record accepts as it is.')
+        WHEN NEW.last_event = 'PLAN' AND NEW.status = 'PLANNED'
+            AND NOT (NOT (COALESCE(NEW.kind = 'collection', false) AND NEW.recipient IS NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to PLANNED: plan comes after refuse_astray. Fire an event that the record accepts as it is.')
         WHEN NEW.last_event = 'PLAN' AND NEW.status = 'WAITING'
-            AND NOT (NEW.recipient IS NULL) THEN
-            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to WAITING: payout_unclaimed or refund_unclaimed or return_unclaimed demands recipient exists false. Fire an event that the record accepts as it is.')
+            AND NOT (NOT (COALESCE(NEW.kind IN ('payout', 'refund'), false) AND NEW.settles IS NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to WAITING: plan_unclaimed comes after refuse_unsettled. Fire an event that the record accepts as it is.')
         WHEN NEW.last_event = 'PLAN' AND NEW.status = 'WAITING'
-            AND NOT (
-                    COALESCE(NEW.kind = 'payout', false) AND NEW.settles IS NOT NULL AND NEW.owner_id IS NOT NULL
-                    OR COALESCE(NEW.kind = 'refund', false) AND NEW.settles IS NOT NULL AND NEW.owner_id IS NULL
-                    OR COALESCE(NEW.kind = 'return', false) AND NEW.settles IS NULL AND NEW.owner_id IS NULL) THEN
-            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to WAITING: no row makes this of the record. Of the rows payout_unclaimed demands kind == payout, demands settles exists true, demands owner_id exists true; refund_unclaimed demands kind == refund, demands settles exists true, demands owner_id exists false; return_unclaimed demands kind == return, demands settles exists false, demands owner_id exists false.')
+            AND NOT (NOT (COALESCE(NEW.kind IN ('return', 'collection'), false) AND NEW.settles IS NOT NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to WAITING: plan_unclaimed comes after refuse_settling. Fire an event that the record accepts as it is.')
+        WHEN NEW.last_event = 'PLAN' AND NEW.status = 'WAITING'
+            AND NOT (NOT (COALESCE(NEW.kind = 'payout', false) AND NEW.owner_id IS NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to WAITING: plan_unclaimed comes after refuse_unowned. Fire an event that the record accepts as it is.')
+        WHEN NEW.last_event = 'PLAN' AND NEW.status = 'WAITING'
+            AND NOT (NOT (COALESCE(NEW.kind <> 'payout', false) AND NEW.owner_id IS NOT NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to WAITING: plan_unclaimed comes after refuse_owned. Fire an event that the record accepts as it is.')
+        WHEN NEW.last_event = 'PLAN' AND NEW.status = 'WAITING'
+            AND NOT (NOT (COALESCE(NEW.kind = 'collection', false) AND NEW.recipient IS NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to WAITING: plan_unclaimed comes after refuse_astray. Fire an event that the record accepts as it is.')
+        WHEN NEW.last_event = 'PLAN' AND NEW.status = 'WAITING'
+            AND NOT (NOT (NEW.recipient IS NOT NULL)) THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: PLAN to WAITING: plan_unclaimed comes after plan. Fire an event that the record accepts as it is.')
         WHEN EXISTS (SELECT 1 FROM transfers AS o WHERE o.transfer_id = NEW.transfer_id) THEN
             RAISE(ABORT, 'UNIQUE constraint failed: transfers.transfer_id')
         WHEN EXISTS (SELECT 1 FROM transfers AS o WHERE o.settles = NEW.settles) THEN
@@ -509,13 +526,8 @@ BEGIN
             RAISE(ABORT, 'fsmgen: transfer: history: the record is not in NEW.to_status by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
         WHEN NEW.from_status IS NULL
             AND (
-                   NEW.transition = 'plan_payout' AND NEW.event_type = 'PLAN' AND NEW.to_status = 'PLANNED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'payout_unclaimed' AND NEW.event_type = 'PLAN' AND NEW.to_status = 'WAITING' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'plan_refund' AND NEW.event_type = 'PLAN' AND NEW.to_status = 'PLANNED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_unclaimed' AND NEW.event_type = 'PLAN' AND NEW.to_status = 'WAITING' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'plan_return' AND NEW.event_type = 'PLAN' AND NEW.to_status = 'PLANNED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'return_unclaimed' AND NEW.event_type = 'PLAN' AND NEW.to_status = 'WAITING' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'plan_collection' AND NEW.event_type = 'PLAN' AND NEW.to_status = 'PLANNED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                   NEW.transition = 'plan' AND NEW.event_type = 'PLAN' AND NEW.to_status = 'PLANNED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'plan_unclaimed' AND NEW.event_type = 'PLAN' AND NEW.to_status = 'WAITING' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: transfer: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'WAITING'
             AND (

@@ -10,13 +10,8 @@ type Transition uint16
 // The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	TransitionPlanPayout
-	TransitionPayoutUnclaimed
-	TransitionPlanRefund
-	TransitionRefundUnclaimed
-	TransitionPlanReturn
-	TransitionReturnUnclaimed
-	TransitionPlanCollection
+	TransitionPlan
+	TransitionPlanUnclaimed
 	TransitionAddress
 	TransitionRemind
 	TransitionSign
@@ -39,13 +34,8 @@ const (
 
 // table tells what each transition is. It is never written.
 var table = fsm.Table[Transition, State, Event]{
-	TransitionPlanPayout:       {Name: "plan_payout", Event: EventPlan, To: Planned, Effects: []string{"sign"}},
-	TransitionPayoutUnclaimed:  {Name: "payout_unclaimed", Event: EventPlan, To: Waiting, Effects: []string{"tell_deal", "alert"}},
-	TransitionPlanRefund:       {Name: "plan_refund", Event: EventPlan, To: Planned, Effects: []string{"sign"}},
-	TransitionRefundUnclaimed:  {Name: "refund_unclaimed", Event: EventPlan, To: Waiting, Effects: []string{"tell_deal", "alert"}},
-	TransitionPlanReturn:       {Name: "plan_return", Event: EventPlan, To: Planned, Effects: []string{"sign"}},
-	TransitionReturnUnclaimed:  {Name: "return_unclaimed", Event: EventPlan, To: Waiting, Effects: []string{"tell_deal", "alert"}},
-	TransitionPlanCollection:   {Name: "plan_collection", Event: EventPlan, To: Planned, Effects: []string{"sign"}},
+	TransitionPlan:             {Name: "plan", Event: EventPlan, To: Planned, Effects: []string{"sign"}},
+	TransitionPlanUnclaimed:    {Name: "plan_unclaimed", Event: EventPlan, To: Waiting, Effects: []string{"tell_deal", "alert"}},
 	TransitionAddress:          {Name: "address", From: Waiting, Event: EventAddressed, To: Planned, Effects: []string{"sign"}},
 	TransitionRemind:           {Name: "remind", From: Waiting, Event: EventUnclaimed, To: Waiting, Internal: true, Effects: []string{"alert"}},
 	TransitionSign:             {Name: "sign", From: Planned, Event: EventSignedAs, To: Signed, Effects: []string{"send"}},
