@@ -23,10 +23,10 @@ func compile(b testing.TB, sources []gen.Source) {
 	}
 }
 
-func tenSpecs(b testing.TB) []gen.Source {
+func allSpecs(b testing.TB) []gen.Source {
 	b.Helper()
 	paths, err := filepath.Glob("../spec/*.yaml")
-	if err != nil || len(paths) != 10 {
+	if err != nil || len(paths) == 0 {
 		b.Fatalf("found %d specs: %v", len(paths), err)
 	}
 	var sources []gen.Source
@@ -42,8 +42,8 @@ func tenSpecs(b testing.TB) []gen.Source {
 
 // BenchmarkCompile is the whole compiler: specs in, every output file out.
 func BenchmarkCompile(b *testing.B) {
-	b.Run("specs=10", func(b *testing.B) {
-		sources := tenSpecs(b)
+	b.Run("specs", func(b *testing.B) {
+		sources := allSpecs(b)
 		measure(b, func() { compile(b, sources) })
 	})
 	for _, rows := range []int{1_000, 10_000} {

@@ -15,7 +15,7 @@ BenchmarkUpload/generated-2      100	 12 ns/op	 0 B/op	 0 allocs/op
 BenchmarkUpload/handwritten-2    100	  8 ns/op	 0 B/op	 0 allocs/op
 BenchmarkUpload/looplab-2        100	1200 ns/op	 9 B/op	 3 allocs/op
 BenchmarkUpload/stateless-2      100	 590 ns/op	 9 B/op	 3 allocs/op
-BenchmarkCompile/specs=10-2        4	200000000 ns/op	 0.25 cpu-s/op
+BenchmarkCompile/specs-2        4	200000000 ns/op	 0.25 cpu-s/op
 BenchmarkCompile/rows=1000-2       4	200000000 ns/op	 0.3 cpu-s/op	 300 cpu-ns/row
 BenchmarkCompile/rows=10000-2      1	4000000000 ns/op	 4.5 cpu-s/op	 450 cpu-ns/row
 BenchmarkPostgresFire/fsync=off/clients=1-2   4	 900 engine-events/s	 0.85 of-by-hand	 33.4 trigger-percent
