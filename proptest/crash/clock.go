@@ -43,7 +43,7 @@ type wallClock struct{ engine.SystemClock }
 func (wallClock) set(time.Time) error { return errors.New("the clock of the computer can't be set") }
 
 // sharedClock is a file that several processes read and one writes. A reader with a name
-// writes the time of its last claim to a file of its own.
+// writes the time of its last claim, with no transaction under way, to a file of its own.
 type sharedClock struct {
 	dir, name string
 
@@ -82,7 +82,7 @@ func (c *sharedClock) claims(by time.Time) {
 // clockText formats a time for the files.
 func clockText(t time.Time) []byte { return []byte(t.Format(time.RFC3339Nano)) }
 
-// seenBy reports whether a reader has claimed with the present time.
+// seenBy reports whether a reader has claimed with the present time, with no transaction under way.
 func (c *sharedClock) seenBy(name string) bool {
 	now, err := os.ReadFile(c.file())
 	seen, problem := os.ReadFile(c.file() + "." + name)

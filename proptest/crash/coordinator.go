@@ -78,25 +78,21 @@ func (c coordinator[Tx]) runShared(ctx context.Context, sc plannedRun) error {
 	return c.end(ctx, p)
 }
 
-// rounds is how often every worker looks at the clock before awaitKill gives up. A worker
-// that has committed the last step of a scenario needs far fewer to get to its window.
-const rounds = 500
-
-// awaitKill waits for the worker that is about to be killed. If no worker has reached the
-// failpoint after some rounds it gives up, and the checker reports the missing kill.
+// awaitKill waits for the worker that is about to be killed. Nothing is due any more, so a
+// worker that still gets to the failpoint has a transaction that is committed and not over.
+// If there is none the checker reports the missing kill.
 func (c coordinator[Tx]) awaitKill(ctx context.Context, before int) error {
-	for n := 0; n < rounds && c.workers.killed() == before && !c.failpoint.taken(); n++ {
-		if err := c.setWorkerClocks(ctx, c.clock.Now().Add(time.Microsecond)); err != nil {
-			return err
-		}
+	if err := c.setWorkerClocks(ctx, c.clock.Now().Add(time.Microsecond)); err != nil {
+		return err
 	}
 	return progress.Await(ctx, "the death of a worker that was caught", func() (state any, done bool, err error) {
 		return nil, !c.failpoint.taken() || c.workers.killed() != before, nil
 	})
 }
 
-// setWorkerClocks sets the clock and waits until every worker has seen it. Otherwise a
-// worker with a later time could take over what others have just leased.
+// setWorkerClocks sets the clock and waits until every worker has seen it and has ended the
+// transactions that began before. Otherwise a worker with a later time could take over what
+// others have just leased.
 func (c coordinator[Tx]) setWorkerClocks(ctx context.Context, now time.Time) error {
 	if err := c.clockFile.set(now); err != nil {
 		return err
@@ -152,36 +148,21 @@ func (c coordinator[Tx]) progress(ctx context.Context, tag string) string {
 }
 
 // look reports whether a worker has, or may find, something to do for a scenario, and
-// which dead workers hold leases.
+// which dead workers hold leases. It looks at messages and deadlines in one statement: the
+// step of a deadline turns one into the other.
 func (c coordinator[Tx]) look(ctx context.Context, tag string) (busy bool, orphans []string, err error) {
 	now := c.clock.Now()
-	due := func(at time.Time) { busy = busy || !at.After(now) }
-	held := func(worker string, until time.Time) {
-		if c.workers.isDead(worker) && until.After(now) {
+	err = facts.Query(ctx, c.sql, heads(tag, now)+`
+		UNION ALL SELECT 'deadline', worker, lease_until, due_at FROM fsm_deadlines WHERE correlation = '`+tag+`'`, func(r *facts.Row) {
+		state, worker, until, due := r.Text(), r.Text(), r.Time(), r.Time()
+		leased := state == "delivering" || state == "deadline" && !until.IsZero()
+		switch {
+		case leased && c.workers.isDead(worker) && until.After(now):
 			orphans = append(orphans, worker)
-		} else {
+		case leased:
 			busy = true
-		}
-	}
-	err = facts.Query(ctx, c.sql, heads(tag, now), func(r *facts.Row) {
-		state, worker, until, available := r.Text(), r.Text(), r.Time(), r.Time()
-		switch state {
-		case "delivering":
-			held(worker, until)
-		case "dead_letter":
-		default:
-			due(available)
-		}
-	})
-	if err != nil {
-		return false, nil, err
-	}
-	err = facts.Query(ctx, c.sql, "SELECT due_at, worker, lease_until FROM fsm_deadlines WHERE correlation = '"+tag+"'", func(r *facts.Row) {
-		at, worker, until := r.Time(), r.Text(), r.Time()
-		if until.IsZero() {
-			due(at)
-		} else {
-			held(worker, until)
+		case state != "dead_letter":
+			busy = busy || !due.After(now)
 		}
 	})
 	return busy, orphans, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -14,7 +15,9 @@ import (
 type failpointStore[Tx any] struct {
 	store.Store[Tx]
 	failpoints *failpoints
-	claims     func(by time.Time) // called before each claim; may be nil
+	claims     func(by time.Time) // called before a claim, if no transaction is under way; may be nil
+
+	underWay atomic.Int64 // transactions, up to the last point after their commit
 
 	mu    sync.Mutex
 	notes map[any]*note // of the transactions under way
@@ -40,6 +43,8 @@ func newFailpointStore[Tx any](db store.Store[Tx], c *failpoints) *failpointStor
 
 // InTx has points around the transaction and right before its commit.
 func (s *failpointStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
+	s.underWay.Add(1)
+	defer s.underWay.Add(-1)
 	n := &note{}
 	if err := s.hit(n, TxBefore); err != nil {
 		return err
@@ -110,7 +115,7 @@ func (s *failpointStore[Tx]) Settle(ctx context.Context, tx Tx, t store.Settleme
 
 // Claim has points around it. They count for what is claimed.
 func (s *failpointStore[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
-	if s.claims != nil {
+	if s.claims != nil && s.underWay.Load() == 0 {
 		s.claims(c.Now)
 	}
 	before := s.failpoints.hit(ClaimBefore)
