@@ -8,22 +8,14 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/deal/internal/sqltx"
 )
 
 // Ledger posts entries and reads balances in transactions of type T. [Postgres] and [SQLite] make
 // one.
 type Ledger[T any] struct {
 	schema string
-	in     func(T) querier
-}
-
-// querier runs statements that both databases take.
-type querier interface {
-	exec(ctx context.Context, statement string, args ...any) error
-	// each calls row for each row of the answer, with a function that scans it.
-	each(ctx context.Context, question string, args []any, row func(scan func(...any) error) error) error
-	// refused reports whether a failed exec broke a rule of the table.
-	refused(err error) bool
+	in     func(T) sqltx.Tx
 }
 
 var (
@@ -36,7 +28,7 @@ var (
 
 // Migrate makes the table of the ledger where it is missing.
 func (l *Ledger[T]) Migrate(ctx context.Context, tx T) error {
-	if err := l.in(tx).exec(ctx, l.schema); err != nil {
+	if err := l.in(tx).Exec(ctx, l.schema); err != nil {
 		return fmt.Errorf("ledger: make the table: %w", err)
 	}
 	return nil
@@ -57,8 +49,8 @@ func (l *Ledger[T]) Post(ctx context.Context, tx T, e Entry, at time.Time) error
 		return e.same(booked)
 	}
 	statement, args := insert(e, at)
-	if err := l.in(tx).exec(ctx, statement, args...); err != nil {
-		if l.in(tx).refused(err) {
+	if err := l.in(tx).Exec(ctx, statement, args...); err != nil {
+		if l.in(tx).Refused(err) {
 			err = fmt.Errorf("%w: %w", ErrRefused, err)
 		}
 		return fmt.Errorf("ledger: post %s of deal %s: %w", e.Cause, e.Deal, err)
@@ -93,7 +85,7 @@ func (e Entry) same(booked []Line) error {
 // Entry returns the lines that a cause has booked, none if it was not posted.
 func (l *Ledger[T]) Entry(ctx context.Context, tx T, deal fsm.UUID, cause string) (lines []Line, err error) {
 	const question = `SELECT debit, credit, nano FROM deal_ledger WHERE deal_id = $1 AND cause = $2 ORDER BY line`
-	err = l.in(tx).each(ctx, question, []any{deal.String(), cause}, func(scan func(...any) error) error {
+	err = l.in(tx).Each(ctx, question, []any{deal.String(), cause}, func(scan func(...any) error) error {
 		var line Line
 		err := scan(&line.Debit, &line.Credit, &line.Nano)
 		lines = append(lines, line)
@@ -126,7 +118,7 @@ func (l *Ledger[T]) Totals(ctx context.Context, tx T) (map[Account]int64, error)
 
 func (l *Ledger[T]) balances(ctx context.Context, tx T, question string, args ...any) (map[Account]int64, error) {
 	balances := map[Account]int64{}
-	err := l.in(tx).each(ctx, question, args, func(scan func(...any) error) error {
+	err := l.in(tx).Each(ctx, question, args, func(scan func(...any) error) error {
 		var account Account
 		var nano int64
 		err := scan(&account, &nano)

@@ -1,22 +1,18 @@
 package ledger_test
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"maps"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	_ "modernc.org/sqlite" // the driver
 
-	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/deal/internal/dbtest"
 	"github.com/fsmgen/fsmgen/services/deal/ledger"
 )
 
@@ -31,68 +27,16 @@ var (
 type books[T any] struct {
 	*testing.T
 	*ledger.Ledger[T]
-	// in runs f in a transaction, which it commits unless f fails.
-	in func(ctx context.Context, f func(T) error) error
-	// run runs a statement of somebody who does not know the package.
-	run func(tx T, statement string) error
+	database dbtest.Database[T]
 }
 
 // onBoth runs a test on both databases.
 func onBoth(t *testing.T, lite func(books[*sql.Tx]), server func(books[pgx.Tx])) {
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		lite(onSQLite(t))
+	dbtest.OnBoth(t, func(t *testing.T, db dbtest.Database[*sql.Tx]) {
+		lite(books[*sql.Tx]{t, ledger.SQLite(), db}.migrated())
+	}, func(t *testing.T, db dbtest.Database[pgx.Tx]) {
+		server(books[pgx.Tx]{t, ledger.Postgres(), db}.migrated())
 	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		server(onPostgres(t))
-	})
-}
-
-func onSQLite(t *testing.T) books[*sql.Tx] {
-	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "deals.db")+"?_txlock=immediate&_pragma=busy_timeout(600000)")
-	must(t, err)
-	t.Cleanup(func() { must(t, db.Close()) })
-	b := books[*sql.Tx]{T: t, Ledger: ledger.SQLite()}
-	b.in = func(ctx context.Context, f func(*sql.Tx) error) error {
-		tx, err := db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		if err := f(tx); err != nil {
-			return errors.Join(err, tx.Rollback())
-		}
-		return tx.Commit()
-	}
-	b.run = func(tx *sql.Tx, statement string) error {
-		_, err := tx.ExecContext(t.Context(), statement)
-		return err
-	}
-	b.migrate()
-	return b
-}
-
-func onPostgres(t *testing.T) books[pgx.Tx] {
-	t.Helper()
-	dsn := pgtest.DSN(t)
-	config, err := pgxpool.ParseConfig(dsn)
-	must(t, err)
-	schema := pgtest.Schema(t, dsn)
-	config.ConnConfig.RuntimeParams["search_path"] = schema
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	must(t, err)
-	t.Cleanup(pool.Close)
-	_, err = pool.Exec(t.Context(), "CREATE SCHEMA "+schema)
-	must(t, err)
-	b := books[pgx.Tx]{T: t, Ledger: ledger.Postgres()}
-	b.in = func(ctx context.Context, f func(pgx.Tx) error) error { return pgx.BeginFunc(ctx, pool, f) }
-	b.run = func(tx pgx.Tx, statement string) error {
-		_, err := tx.Exec(t.Context(), statement)
-		return err
-	}
-	b.migrate()
-	return b
 }
 
 func must(t *testing.T, err error) {
@@ -102,16 +46,20 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// migrate makes the table twice: the second time it is there.
-func (b books[T]) migrate() {
+// migrated makes the table twice: the second time it is there.
+func (b books[T]) migrated() books[T] {
 	b.Helper()
 	for range 2 {
-		must(b.T, b.in(b.Context(), func(tx T) error { return b.Migrate(b.Context(), tx) }))
+		must(b.T, b.in(func(tx T) error { return b.Migrate(b.Context(), tx) }))
 	}
+	return b
 }
 
+// in runs f in a transaction, which it commits unless f fails.
+func (b books[T]) in(f func(T) error) error { return b.database.InTx(b.Context(), f) }
+
 func (b books[T]) post(e ledger.Entry) error {
-	return b.in(b.Context(), func(tx T) error { return b.Post(b.Context(), tx, e, when) })
+	return b.in(func(tx T) error { return b.Post(b.Context(), tx, e, when) })
 }
 
 func (b books[T]) posted(e ledger.Entry) {
@@ -120,13 +68,13 @@ func (b books[T]) posted(e ledger.Entry) {
 }
 
 func (b books[T]) says(statement string) error {
-	return b.in(b.Context(), func(tx T) error { return b.run(tx, statement) })
+	return b.in(func(tx T) error { return b.database.Statements(tx).Exec(b.Context(), statement) })
 }
 
 // holds compares the balances of a deal, and checks that all deals are in balance.
 func (b books[T]) holds(deal fsm.UUID, want map[ledger.Account]int64) {
 	b.Helper()
-	err := b.in(b.Context(), func(tx T) error {
+	err := b.in(func(tx T) error {
 		got, err := b.Balances(b.Context(), tx, deal)
 		if err != nil {
 			return err
@@ -248,7 +196,7 @@ func TestReleaseAndReturnAtOnce(t *testing.T) {
 func atOnce[T any](b books[T], waits func(T) bool) {
 	b.posted(ledger.Funded(deal, "t1", 100, 100))
 	second := make(chan error, 1)
-	err := b.in(b.Context(), func(tx T) error {
+	err := b.in(func(tx T) error {
 		if err := b.Post(b.Context(), tx, ledger.Released(deal, 8, ledger.Shares{Payout: 100}), when); err != nil {
 			return err
 		}
