@@ -58,9 +58,12 @@ func (o SchemaObject) String() string {
 
 // Differences compares the schema objects that a machine wants with those that exist, each
 // with its definition; an empty definition means disabled. A trigger that is not wanted
-// counts if its name begins with the machine's. The texts are sorted.
+// counts if its name begins with the machine's, and it is on a table that wants triggers. The
+// texts are sorted.
 func Differences(machine string, wanted, there map[SchemaObject]string) (list []string) {
+	own := map[string]bool{} // tables with triggers
 	for o, definition := range wanted {
+		own[o.Table] = own[o.Table] || o.Kind == TriggerObject
 		found, ok := there[o]
 		switch {
 		case !ok:
@@ -72,7 +75,7 @@ func Differences(machine string, wanted, there map[SchemaObject]string) (list []
 		}
 	}
 	for o := range there {
-		if _, ok := wanted[o]; !ok && o.Kind == TriggerObject && strings.HasPrefix(o.Name, machine+"_") {
+		if _, ok := wanted[o]; !ok && o.Kind == TriggerObject && own[o.Table] && strings.HasPrefix(o.Name, machine+"_") {
 			list = append(list, o.String()+" is of another version")
 		}
 	}
