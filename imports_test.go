@@ -85,6 +85,7 @@ var rules = []rule{
 	{folder: "services/deal/internal/dbtest", allowed: []string{"std", "runtime/store", "adapters/postgres", "adapters/sqlite", "internal/pgtest", "services/deal/internal/sqltx", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgxpool"}},
 	{folder: "services/deal/ledger", allowed: []string{"std", "runtime/fsm", "services/deal/internal/sqltx", "github.com/jackc/pgx/v5"}, forbidden: []string{"net/http"}},
 	{folder: "services/deal/access", allowed: []string{"std", "services/internal/secretfile", "github.com/golang-jwt/jwt/v5"}, forbidden: []string{"net/http", "database/sql"}},
+	{folder: "services/deal/books", allowed: []string{"std", "runtime/fsm", "generated/deal", "services/deal/internal/sqltx", "services/deal/ledger", "github.com/jackc/pgx/v5"}, forbidden: []string{"net/http"}},
 	{folder: "services/deal/httpapi", allowed: []string{"std", "runtime/client", "runtime/engine", "runtime/fsm", "generated/deal", "services/deal/access", "services/deal/ledger"}, forbidden: []string{"database/sql"}},
 	{folder: "services/internal/secretfile", allowed: []string{"std"}},
 	{folder: "services/internal/daemon", allowed: []string{"std", "services/internal/secretfile"}},
