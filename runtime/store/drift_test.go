@@ -20,7 +20,7 @@ func TestDifferences(t *testing.T) {
 	}, map[store.SchemaObject]string{
 		trigger("deals", "deal_step"): "a", trigger("deals", "deal_new"): "other", trigger("deals", "deal_off"): "",
 		trigger("deals", "deal_earlier"): "e", trigger("deals", "audit"): "f",
-		trigger("deal_ledger", "deal_ledger_update"): "g",
+		trigger("deal_ledger", "deal_ledger_update"):      "g",
 		{Kind: store.IndexObject, Name: "deal_events_at"}: "", {Kind: store.IndexObject, Name: "deal_events_of"}: "",
 	})
 	want := []string{
