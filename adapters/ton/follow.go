@@ -84,11 +84,14 @@ func received(history []*tlb.Transaction, from Address, createdLT uint64) *tlb.T
 }
 
 // follow reads the delivery off the recipient's transaction, nil for none, and what came back to the wallet.
-func follow(arrived *tlb.Transaction, wallet []*tlb.Transaction, s Signed, m *sent) (d Delivery, nano uint64) {
+func (o *Outcome) follow(arrived *tlb.Transaction, wallet []*tlb.Transaction, s Signed, m *sent) {
+	o.Delivery = OnItsWay
 	if arrived != nil {
+		o.Delivery, o.RecipientFees = Bouncing, arrived.TotalFees.Coins.Nano().Uint64()
 		ordinary, ok := arrived.Description.(tlb.TransactionDescriptionOrdinary)
 		if !ok || !returned(ordinary) {
-			return Delivered, 0
+			o.Delivery = Delivered
+			return
 		}
 	}
 	for _, tx := range wallet {
@@ -97,13 +100,11 @@ func follow(arrived *tlb.Transaction, wallet []*tlb.Transaction, s Signed, m *se
 		}
 		in := tx.IO.In.AsInternal()
 		if in.Bounced && in.CreatedLT > m.createdLT && addressOf(in.SrcAddr) == s.To && quotes(in.Body, m.body) {
-			return Bounced, in.Amount.Nano().Uint64()
+			o.Delivery, o.Returned = Bounced, in.Amount.Nano().Uint64()
+			o.Fees += tx.TotalFees.Coins.Nano().Uint64()
+			return
 		}
 	}
-	if arrived != nil {
-		return Bouncing, 0
-	}
-	return OnItsWay, 0
 }
 
 // quotes reports whether the body of a bounced message quotes another: 32 ones, and up to 256 bits.

@@ -95,8 +95,8 @@ func QueryID(n uint64) uint32 {
 }
 
 // Sign signs the n-th transfer of the wallet, with QueryID(n). A number must be used once: of two
-// transfers with one query id, the chain executes one. It sends nothing. It does not check the balance,
-// of which other transfers may take their part.
+// transfers with one query id, the chain executes one. It sends nothing. Its error is ErrBalance if the
+// wallet has less than the amount, whatever fees and other transfers come on top.
 func (h *Highload) Sign(ctx context.Context, t Transfer, n uint64) (Signed, error) {
 	if err := t.validate(); err != nil {
 		return Signed{}, err
@@ -108,6 +108,13 @@ func (h *Highload) Sign(ctx context.Context, t Transfer, n uint64) (Signed, erro
 	account, err := h.config.Client.account(ctx, view, h.address)
 	if err != nil {
 		return Signed{}, err
+	}
+	nano, err := balanceOf(account)
+	if err != nil {
+		return Signed{}, fmt.Errorf("ton: wallet %s: %w", h.address, err)
+	}
+	if nano < t.Nano {
+		return Signed{}, fmt.Errorf("ton: transfer %d nano from %s: %w: it has %d", t.Nano, h.address, ErrBalance, nano)
 	}
 	created := view.Time.Add(-clockSlack)
 	s := Signed{Transfer: t, From: h.address, Seqno: QueryID(n), ValidUntil: created.Add(h.config.ValidFor)}
@@ -131,6 +138,17 @@ func (h *Highload) Sign(ctx context.Context, t Transfer, n uint64) (Signed, erro
 		return Signed{}, fmt.Errorf("ton: sign a transfer from %s: %w", h.address, err)
 	}
 	return s, s.envelop(body.EndCell(), init)
+}
+
+// balanceOf returns what an account has. Its error is ErrFrozen if that can't be sent.
+func balanceOf(a *tlb.Account) (uint64, error) {
+	switch {
+	case !a.IsActive:
+		return 0, nil
+	case a.State.Status == tlb.AccountStatusFrozen:
+		return 0, ErrFrozen
+	}
+	return a.State.Balance.Nano().Uint64(), nil
 }
 
 // order is what the wallet gets signed.

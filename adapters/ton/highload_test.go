@@ -2,6 +2,7 @@ package ton_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -59,6 +60,9 @@ func TestHighload(t *testing.T) {
 			t.Errorf("%d: %+v, %v, and the recipient has %d", s.Seqno, o, err, n.balance(s.To))
 		}
 		wants(t, "a transfer that was executed", h.Send(t.Context(), s), ton.ErrRefused)
+	}
+	if _, err := h.Sign(t.Context(), ton.Transfer{To: holder("much"), Nano: 20 * coin}, 1999); !errors.Is(err, ton.ErrBalance) {
+		t.Errorf("more than the wallet has: %v", err)
 	}
 	n.Sleep(time.Hour)
 	n.Advance(1)

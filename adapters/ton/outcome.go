@@ -49,8 +49,9 @@ type Outcome struct {
 	Time           time.Time
 	OutMsgCount    int    // messages that the wallet has sent: one, or none
 	SkippedActions int    // messages that it could not pay
-	Fees           uint64 // what the wallet paid for its transaction and for sending the message
+	Fees           uint64 // what the wallet paid: for its transaction, for sending the message, and for taking it back
 	Delivery       Delivery
+	RecipientFees  uint64 // what the recipient's transaction took from the money or from the recipient
 	Returned       uint64 // what came back, in nano
 }
 
@@ -101,7 +102,7 @@ func (c *Client) outcome(ctx context.Context, s Signed, missing func(*tlb.Accoun
 	if err != nil {
 		return Outcome{}, err
 	}
-	o.Delivery, o.Returned = follow(arrived, history, s, m)
+	o.follow(arrived, history, s, m)
 	return o, nil
 }
 

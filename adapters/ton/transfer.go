@@ -1,6 +1,7 @@
 package ton
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -84,6 +85,24 @@ func (s *Signed) envelop(body *cell.Cell, init *tlb.StateInit) error {
 	}
 	s.BOC, s.BodyHash = message.ToBOCWithOptions(cell.BOCSerializeOptions{}), Hash(body.HashKey())
 	return nil
+}
+
+// Restore reads a signed transfer off the bytes that were stored: its From, BOC and BodyHash, which is
+// what Send needs. Outcome needs To, Nano, Seqno, ValidUntil and Since besides, as they were stored.
+func Restore(boc []byte) (Signed, error) {
+	root, err := cell.FromBOC(boc)
+	if err != nil {
+		return Signed{}, fmt.Errorf("ton: read a signed transfer: %w", err)
+	}
+	var message tlb.ExternalMessage
+	if err := tlb.Parse(&message, root); err != nil {
+		return Signed{}, fmt.Errorf("ton: read a signed transfer: %w", err)
+	}
+	from := addressOf(message.DstAddr)
+	if from == (Address{}) || message.Body == nil {
+		return Signed{}, errors.New("ton: read a signed transfer: the message has no wallet or no body")
+	}
+	return Signed{From: from, BOC: boc, BodyHash: Hash(message.Body.HashKey())}, nil
 }
 
 // sendMode pays fees from the wallet and skips what can't be paid. A wallet must never send with mode

@@ -140,7 +140,7 @@ func (w *Wallet) Send(ctx context.Context, s Signed) error { return w.config.Cli
 
 // send sends the bytes of a signed transfer.
 func (c *Client) send(ctx context.Context, s Signed) error {
-	what := fmt.Sprintf("send the transfer %s to %s", s.BodyHash, s.To)
+	what := fmt.Sprintf("send the transfer %s from %s", s.BodyHash, s.From)
 	var answer tl.Serializable
 	if err := c.servers.QueryLiteserver(ctx, ton.SendMessage{Body: s.BOC}, &answer); err != nil {
 		return classify(what, err)

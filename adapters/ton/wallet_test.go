@@ -1,6 +1,7 @@
 package ton_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -346,8 +347,45 @@ func TestRecipients(t *testing.T) {
 		if tt.want == ton.Delivered && o.Returned != 0 {
 			t.Errorf("%s: %d came back", name, o.Returned)
 		}
-		if spent := before - n.balance(w.Address()); tt.want == ton.Delivered && spent != coin+o.Fees {
-			t.Errorf("%s: the wallet has spent %d, and the fees are %d", name, spent, o.Fees)
+		want := coin + o.Fees - o.Returned
+		if spent := before - n.balance(w.Address()); spent != want {
+			t.Errorf("%s: the wallet has spent %d, and the outcome says %d: %+v", name, spent, want, o)
+		}
+		if got := n.balance(tt.to) - had; tt.want == ton.Delivered && got != coin-o.RecipientFees {
+			t.Errorf("%s: the recipient got %d, and its fees are %d", name, got, o.RecipientFees)
+		}
+	}
+}
+
+// TestRestore: the bytes say whose transfer it is and how it is found, deployed or not.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	n, w := funded(t)
+	h := highload(t, n)
+	n.give(h.Address(), 10*coin)
+	n.Settle()
+	for i := range uint64(2) { // the first ones deploy
+		ids, err := h.Sign(t.Context(), ton.Transfer{To: holder("owner"), Nano: coin}, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []ton.Signed{sign(t, w, ton.Transfer{To: holder("owner"), Nano: coin, Bounce: true, Comment: "x"}), ids} {
+			got, err := ton.Restore(s.BOC)
+			if err != nil || got.From != s.From || got.BodyHash != s.BodyHash || !bytes.Equal(got.BOC, s.BOC) {
+				t.Errorf("%d: restored %+v of %+v: %v", i, got, s, err)
+			}
+			if err := w.Send(t.Context(), got); err != nil {
+				t.Error(err)
+			}
+			n.Settle()
+			if o := outcome(t, w, s); o.Delivery != ton.Delivered && o.Delivery != ton.Bounced {
+				t.Errorf("%d: %+v", i, o)
+			}
+		}
+	}
+	for name, boc := range map[string][]byte{"nothing": nil, "no cell": []byte("te6cc"), "no message": cell.BeginCell().MustStoreUInt(7, 32).EndCell().ToBOC()} {
+		if got, err := ton.Restore(boc); err == nil || !strings.HasPrefix(err.Error(), "ton: read a signed transfer: ") {
+			t.Errorf("%s: restored %+v, %v", name, got, err)
 		}
 	}
 }
