@@ -1,0 +1,171 @@
+package transfers_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fsmgen/fsmgen/adapters/ton"
+	"github.com/fsmgen/fsmgen/generated/transfer"
+	"github.com/fsmgen/fsmgen/runtime/store"
+	"github.com/fsmgen/fsmgen/services/deal/transfers"
+)
+
+// life is that of a process, which ends at one of its boundaries: before or after a transaction, or a
+// call of the wallet.
+type life struct {
+	mu     sync.Mutex
+	left   int // boundaries until it ends
+	passed []string
+	ended  bool
+}
+
+var errEnded = errors.New("the process has ended")
+
+// passes reports that the process is at a boundary. Its error is errEnded if it does not go on.
+func (l *life) passes(boundary string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left == 0 {
+		l.ended = true
+	}
+	if l.ended {
+		return errEnded
+	}
+	l.left--
+	l.passed = append(l.passed, boundary)
+	return nil
+}
+
+// around calls f between two boundaries.
+func (l *life) around(what string, f func() error) error {
+	if err := l.passes("before " + what); err != nil {
+		return err
+	}
+	err := f()
+	return errors.Join(err, l.passes("after "+what))
+}
+
+// mortalStore is the store of a process that ends.
+type mortalStore[T any] struct {
+	store.Store[T]
+	of *life
+}
+
+func (s mortalStore[T]) InTx(ctx context.Context, f func(T) error) error {
+	return s.of.around("a transaction", func() error { return s.Store.InTx(ctx, f) })
+}
+
+func (s mortalStore[T]) Claim(ctx context.Context, c store.Claim) (tasks []store.Task, err error) {
+	err = s.of.around("a claim", func() error {
+		tasks, err = s.Store.Claim(ctx, c)
+		return err
+	})
+	return tasks, err
+}
+
+// mortalWallet is the wallet of a process that ends. It keeps what was sent.
+type mortalWallet struct {
+	transfers.Wallet
+	of   *life
+	sent map[string]int
+}
+
+func (w mortalWallet) Sign(ctx context.Context, t ton.Transfer) (s ton.Signed, err error) {
+	err = w.of.around("Sign", func() error {
+		s, err = w.Wallet.Sign(ctx, t)
+		return err
+	})
+	return s, err
+}
+
+func (w mortalWallet) Send(ctx context.Context, s ton.Signed) error {
+	return w.of.around("Send", func() error {
+		w.sent[string(s.BOC)]++
+		return w.Wallet.Send(ctx, s)
+	})
+}
+
+func (w mortalWallet) Outcome(ctx context.Context, s ton.Signed) (o ton.Outcome, err error) {
+	err = w.of.around("Outcome", func() error {
+		o, err = w.Wallet.Outcome(ctx, s)
+		return err
+	})
+	return o, err
+}
+
+// TestKilled: a process that ends at any boundary leaves a transfer that another process pays once, by
+// the bytes that were sent first.
+func TestKilled(t *testing.T) { onBoth(t, killed[*sql.Tx], killed[pgx.Tx]) }
+
+func killed[T any](w *world[T]) {
+	survivor := w.first
+	boundaries := map[string]int{}
+	n := 0
+	for done := false; !done; n++ {
+		before := w.chain.Balance(w.chain.Faucet())
+		l, sent := &life{left: n}, map[string]int{}
+		again := func(d *transfers.Database[T]) transfers.Wallet {
+			return mortalWallet{w.shared(d), &life{left: -1}, sent}
+		}
+		w.first = w.process(mortalStore[T]{w.database.Store, l}, func(d *transfers.Database[T]) transfers.Wallet {
+			return mortalWallet{w.shared(d), l, sent}
+		})
+		mortal := w.first
+		w.first = survivor
+		id := w.plan(transfer.KindPayout, w.owner(), coin)
+		done = w.lives(mortal, l, id.String())
+		w.first = w.process(w.database.Store, again)
+		w.until(transfer.Confirmed, id)
+		if len(sent) != 1 {
+			w.Errorf("killed after %d boundaries (%v): %d messages were sent", n, l.passed, len(sent))
+		}
+		w.paid(before, coin)
+		if len(l.passed) > 0 {
+			boundaries[l.passed[len(l.passed)-1]]++
+		}
+	}
+	w.check()
+	for _, b := range []string{"before Sign", "after Sign", "before Send", "after Send", "before Outcome", "after Outcome"} {
+		if boundaries[b] == 0 {
+			w.Errorf("no process was killed %s: %v", b, slices.Sorted(maps.Keys(boundaries)))
+		}
+	}
+	fmt.Fprintf(w.Output(), "killed at %d of %d boundaries\n", n-1, n-1)
+}
+
+// lives lets a process go on until its end or that of its work, and reports whether its work has ended.
+func (w *world[T]) lives(p *process[T], l *life, id string) bool {
+	w.Helper()
+	for range 100 {
+		for {
+			n, err := p.Step(w.Context())
+			if l.ended {
+				return false
+			}
+			w.must(err)
+			if n == 0 {
+				break
+			}
+		}
+		var left int
+		w.must(w.database.InTx(w.Context(), func(tx T) error {
+			return w.database.Statements(tx).Each(w.Context(), "SELECT count(*) FROM fsm_outbox WHERE record_id = $1 AND state IN ('pending', 'retry_wait', 'delivering')", []any{id},
+				func(scan func(...any) error) error { return scan(&left) })
+		}))
+		if left == 0 {
+			return true
+		}
+		w.chain.Advance(1)
+		w.clock.Advance(repeats)
+	}
+	w.Fatal("the process neither ends nor ends its work")
+	return false
+}
