@@ -1,0 +1,2 @@
+// Package posttest is the conformance suite of posts.Channel. It is for tests only.
+package posttest
