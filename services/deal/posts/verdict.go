@@ -33,17 +33,6 @@ func (t Terms) withDefaults() Terms {
 	return t
 }
 
-// Verdict is what looks show of a delivery.
-type Verdict string
-
-// The verdicts.
-const (
-	Pending  Verdict = "pending"  // more looks are needed
-	Passed   Verdict = "passed"   // the post has stayed as it was published
-	Failed   Verdict = "failed"   // the post was changed or gone
-	Unproven Verdict = "unproven" // the time is over, and the looks show neither
-)
-
 // verdict decides by evidence alone. want is the hash of the post, and looks are in the order of
 // their times; those before published do not count. The first look that decides is the last that
 // counts.
@@ -54,7 +43,8 @@ const (
 //   - Failed: looks in sequence, the first and the last at least Confirm apart, did not see the post
 //     unchanged. So one wrong answer of a channel is no failure, and no success either.
 //   - Unproven: neither, and a look at or after published plus Retention saw the post unchanged.
-func verdict(published time.Time, want string, looks []Look, t Terms) Verdict {
+//   - Verifying: more looks are needed.
+func verdict(published time.Time, want string, looks []Look, t Terms) State {
 	end := published.Add(t.Retention)
 	last, proven := published, true // the last look; all looks so far are evidence for Passed
 	var missed *Look                // the first of the looks in sequence that missed the post
@@ -79,7 +69,7 @@ func verdict(published time.Time, want string, looks []Look, t Terms) Verdict {
 	if missed == nil && !last.Before(end) {
 		return Unproven
 	}
-	return Pending
+	return Verifying
 }
 
 // shows reports whether a look saw the post unchanged.

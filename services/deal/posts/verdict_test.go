@@ -37,26 +37,26 @@ func TestVerdict(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		looks []Look
-		want  Verdict
+		want  State
 	}{
-		{"no look", nil, Pending},
+		{"no look", nil, Verifying},
 		{"looks until the end", each(there, there, there, there), Passed},
-		{"the end is not reached", each(there, there, there), Pending},
-		{"a moment before the end", append(each(there, there, there), at(24*h-1, there)), Pending},
+		{"the end is not reached", each(there, there, there), Verifying},
+		{"a moment before the end", append(each(there, there, there), at(24*h-1, there)), Verifying},
 		{"the last look is late", append(each(there, there, there), at(24*h-1, there), at(25*h, there)), Passed},
 		{"only a look at the end", []Look{at(24*h, there)}, Unproven},
 		{"the first look is late", append([]Look{at(6*h+1, there)}, each(there, there, there, there)[1:]...), Unproven},
 		{"the verifier was dead for a while", []Look{at(6*h, there), at(12*h, there), at(18*h+1, there), at(24*h, there)}, Unproven},
 		{"the verifier was dead at the end", []Look{at(6*h, there), at(12*h, there), at(18*h, there), at(24*h+1, there)}, Unproven},
-		{"gone", each(there, gone), Pending},
+		{"gone", each(there, gone), Verifying},
 		{"gone for long", each(there, gone, gone), Failed},
 		{"changed for long", each(there, changed, changed), Failed},
 		{"first gone, then changed", each(there, gone, changed), Failed},
-		{"gone for a moment", append(each(there), at(7*h, gone), at(7*h+time.Minute-1, gone)), Pending},
+		{"gone for a moment", append(each(there), at(7*h, gone), at(7*h+time.Minute-1, gone)), Verifying},
 		{"gone for a minute", append(each(there), at(7*h, gone), at(7*h+1, gone), at(7*h+time.Minute, gone)), Failed},
 		{"gone once", each(there, gone, there, there), Unproven},
 		{"gone now and then", each(gone, there, gone, there, gone, there), Unproven},
-		{"gone at the end", each(there, there, there, gone), Pending},
+		{"gone at the end", each(there, there, there, gone), Verifying},
 		{"gone from the end on", each(there, there, there, gone, gone), Failed},
 		{"gone after it has passed", each(there, there, there, there, gone, gone), Passed},
 		{"there after it has failed", each(gone, gone, there, there, there, there), Failed},
@@ -71,7 +71,7 @@ func TestVerdict(t *testing.T) {
 }
 
 // byForce is the contract of verdict, looked up in every prefix of the looks.
-func byForce(published time.Time, looks []Look, t Terms) Verdict {
+func byForce(published time.Time, looks []Look, t Terms) State {
 	var counted []Look
 	for _, l := range looks {
 		if !l.At.Before(published) {
@@ -123,13 +123,13 @@ func byForce(published time.Time, looks []Look, t Terms) Verdict {
 	if n := len(counted); n > 0 && unchanged(counted[n-1:]) && !counted[n-1].At.Before(end) {
 		return Unproven
 	}
-	return Pending
+	return Verifying
 }
 
 // TestVerdictByForce compares with the brute force, and counts that each verdict was met.
 func TestVerdictByForce(t *testing.T) {
 	t.Parallel()
-	met := map[Verdict]int{}
+	met := map[State]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		minutes := func(low, high int, of string) time.Duration {
 			return time.Duration(rapid.IntRange(low, high).Draw(t, of)) * time.Minute
@@ -148,7 +148,7 @@ func TestVerdictByForce(t *testing.T) {
 		}
 		met[got]++
 	})
-	for _, v := range []Verdict{Pending, Passed, Failed, Unproven} {
+	for _, v := range []State{Verifying, Passed, Failed, Unproven} {
 		if met[v] == 0 {
 			t.Errorf("no looks were %s: %v", v, met)
 		}
@@ -161,7 +161,7 @@ func TestMoreLooksChangeNoVerdict(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sights := rapid.SliceOfN(rapid.SampledFrom([]Sight{there, there, there, gone, changed}), 0, 10)
 		looks := each(sights.Draw(t, "sights")...)
-		decided := Pending
+		decided := Verifying
 		for n := range looks {
 			now := verdict(publishedAt, hash, looks[:n+1], strict)
 			if (decided == Passed || decided == Failed) && now != decided {
