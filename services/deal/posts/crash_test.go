@@ -109,16 +109,22 @@ func atOnce[T any](f *fixture[T]) {
 }
 
 // TestAnExpiredLease: a process that sleeps while it publishes, and another that publishes meanwhile,
-// make one post, with the time of the first record, and one event.
+// make one post, with the time of the first record, and one event. If the first fails when it wakes up,
+// it leaves to the other what that has done.
 func TestAnExpiredLease(t *testing.T) {
 	t.Parallel()
-	onBoth(t, expired[*sql.Tx], expired[pgx.Tx])
+	for name, failure := range map[string]error{"succeeds": nil, "fails": errors.New("the connection is gone")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, func(f *fixture[*sql.Tx]) { expired(f, failure) }, func(f *fixture[pgx.Tx]) { expired(f, failure) })
+		})
+	}
 }
 
-func expired[T any](f *fixture[T]) {
+func expired[T any](f *fixture[T], failure error) {
 	f.scheduled(1, begin)
 	asleep, awake := make(chan struct{}), make(chan struct{})
-	f.channel.on(nil, func() error { close(asleep); <-awake; return nil }, nil)
+	f.channel.on(nil, func() error { close(asleep); <-awake; return failure }, nil)
 	slept := make(chan error, 1)
 	go func() {
 		_, err := f.scheduler.Round(f.Context(), f.deals)
@@ -133,7 +139,9 @@ func expired[T any](f *fixture[T]) {
 	}
 	f.clock.Advance(time.Hour)
 	close(awake)
-	must(f.T, <-slept)
+	if err := <-slept; !errors.Is(err, failure) {
+		f.Errorf("got %v, want %v", err, failure)
+	}
 	if p := f.is(1, posts.Published, false); !p.PublishedAt.V.Equal(begin.Add(config.Lease)) {
 		f.Errorf("got %+v", p)
 	}

@@ -74,8 +74,8 @@ func (l loop[T]) attempt(ctx context.Context, p Post, do func(context.Context, P
 	leased, cancel := context.WithTimeout(ctx, l.Lease)
 	defer cancel()
 	err := do(leased, p)
-	if err == nil || ctx.Err() != nil {
-		return err
+	if err == nil {
+		return nil
 	}
 	later := l.store.InTx(ctx, func(tx T) error { return l.table.postpone(ctx, tx, p, l.now().Add(l.Retry)) })
 	return errors.Join(err, later)

@@ -3,6 +3,8 @@ package posts_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,12 +138,13 @@ func refused[T any](f *fixture[T]) {
 	f.scheduled(2, begin)
 	must(f.T, f.channel.Channel.Publish(f.Context(), key, []byte("another")))
 	must(f.T, f.channel.Channel.Publish(f.Context(), id(2).String(), []byte("another")))
-	for range 2 {
+	publish := func() error {
 		_, err := f.scheduler.PublishPost(f.Context(), fsm.Dispatch{}, deal.PublishPostEffect{DealID: id(1), Creative: creative})
-		if permanent := new(*engine.PermanentError); !errors.As(err, permanent) || !posts.Permanent(err) {
-			f.Errorf("got %v", err)
-		}
+		return err
 	}
+	permanent(f.T, publish(), posts.ErrConflict)
+	f.deleted(1)
+	permanent(f.T, publish(), posts.ErrRefused)
 	f.publishes(1)
 	for n := range byte(2) {
 		if p := f.is(n+1, posts.Refused, false); p.Reason == "" || p.PublishedAt.IsSet {
@@ -245,4 +248,33 @@ func comesAgain[T any](f *fixture[T]) {
 	f.deals.on(nil, nil)
 	f.publishes(1)
 	f.fired("AUTO_PUBLISHED")
+}
+
+// TestManyEnableOnePost: of effects at the same time, those with the content that is kept succeed.
+func TestManyEnableOnePost(t *testing.T) {
+	t.Parallel()
+	onBoth(t, enableAtOnce[*sql.Tx], enableAtOnce[pgx.Tx])
+}
+
+func enableAtOnce[T any](f *fixture[T]) {
+	const deals, callers = 10, 8
+	for n := range byte(deals) {
+		failed := make([]error, callers)
+		var all sync.WaitGroup
+		for caller := range callers {
+			all.Go(func() {
+				version := fsm.Some(fsm.JSON(fmt.Sprint(caller % 2)))
+				failed[caller] = f.scheduler.EnablePublishing(f.Context(), fsm.Dispatch{}, deal.EnablePublishingEffect{DealID: id(n), Creative: version})
+			})
+		}
+		all.Wait()
+		p := f.is(n, posts.Enabled, false)
+		for caller, err := range failed {
+			if fmt.Sprint(caller%2) == p.Content {
+				must(f.T, err)
+			} else {
+				permanent(f.T, err, posts.ErrConflict)
+			}
+		}
+	}
 }
