@@ -20,7 +20,9 @@ type Config struct {
 	Retry time.Duration // after an attempt that failed; 0: 30 s
 	Batch int           // how many posts are worked at together; 0: 16
 
-	Clock  engine.Clock // nil: engine.SystemClock
+	// Clock tells when posts and looks are due, and the times of both; nil: engine.SystemClock. By as
+	// much as the clocks of two processes differ, a retention may be shorter or longer.
+	Clock  engine.Clock
 	Logger *slog.Logger // nil: slog.Default()
 }
 

@@ -64,6 +64,15 @@ const key = "0190b6c2-0000-7000-8000-000000000001"
 
 var first, second = []byte(`{"text":"first"}`), []byte(`{"text":"second"}`)
 
+// wrong returns an error that says what a channel has done, and what it returned with it.
+func wrong(returned error, format string, args ...any) error {
+	done := fmt.Sprintf(format, args...)
+	if returned == nil {
+		return errors.New(done + ": no error")
+	}
+	return fmt.Errorf("%s: %w", done, returned)
+}
+
 // sees returns an error unless a look finds the content, nil for none.
 func sees(ctx context.Context, p Place, key string, content []byte) error {
 	want := posts.Sight{}
@@ -71,7 +80,7 @@ func sees(ctx context.Context, p Place, key string, content []byte) error {
 		want = posts.Sight{Seen: true, Hash: posts.Hash(content)}
 	}
 	if got, err := p.Look(ctx, key); err != nil || got != want {
-		return fmt.Errorf("a look at %s found %+v, %v, want %+v", key, got, err, want)
+		return wrong(err, "a look at %s found %+v, want %+v", key, got, want)
 	}
 	return nil
 }
@@ -104,7 +113,7 @@ func conflict(ctx context.Context, p Place) error {
 		return err
 	}
 	if err := p.Publish(ctx, key, second); !errors.Is(err, posts.ErrConflict) {
-		return fmt.Errorf("another content under the same key: %v, want ErrConflict", err)
+		return wrong(err, "another content under the same key is no ErrConflict")
 	}
 	return sees(ctx, p, key, first)
 }
@@ -149,7 +158,7 @@ func many(ctx context.Context, p Place) error {
 		case err == nil:
 			winner = n
 		case !errors.Is(err, posts.ErrConflict):
-			return fmt.Errorf("caller %d: %v, want ErrConflict", n, err)
+			return wrong(err, "caller %d got no ErrConflict", n)
 		}
 	}
 	if winner < 0 {
@@ -171,7 +180,7 @@ func edited(ctx context.Context, p Place) error {
 			return err
 		}
 		if sight, err := p.Look(ctx, key); err != nil || !sight.Seen || sight.Hash == posts.Hash(first) {
-			return fmt.Errorf("after an edit to %d bytes a look found %+v, %v", len(content), sight, err)
+			return wrong(err, "after an edit to %d bytes a look found %+v", len(content), sight)
 		}
 	}
 	return nil
@@ -184,10 +193,10 @@ func deleted(ctx context.Context, p Place) error {
 func badKeys(ctx context.Context, p Place) error {
 	for _, key := range []string{"", ".", "..", "../a", "a/b", `a\b`, "a.json", "a?b", "a#b", "a%2fb", "a b", "ä", "a\x00", strings.Repeat("k", 129)} {
 		if err := p.Publish(ctx, key, first); !errors.Is(err, posts.ErrRefused) {
-			return fmt.Errorf("publish with the key %q: %v, want ErrRefused", key, err)
+			return wrong(err, "publishing with the key %q is not ErrRefused", key)
 		}
 		if _, err := p.Look(ctx, key); !errors.Is(err, posts.ErrRefused) {
-			return fmt.Errorf("look with the key %q: %v, want ErrRefused", key, err)
+			return wrong(err, "a look with the key %q is not ErrRefused", key)
 		}
 	}
 	return nil
@@ -197,7 +206,7 @@ func limits(ctx context.Context, p Place) error {
 	largest := []byte(strings.Repeat("x", posts.MaxContent))
 	for _, content := range [][]byte{nil, {}, append(largest, 'x')} {
 		if err := p.Publish(ctx, key, content); !errors.Is(err, posts.ErrRefused) {
-			return fmt.Errorf("publish %d bytes: %v, want ErrRefused", len(content), err)
+			return wrong(err, "publishing %d bytes is not ErrRefused", len(content))
 		}
 		if err := sees(ctx, p, key, nil); err != nil {
 			return err
@@ -210,10 +219,10 @@ func ended(ctx context.Context, p Place) error {
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := p.Publish(over, key, first); !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("publish with a context that has ended: %v", err)
+		return wrong(err, "publishing with a context that has ended")
 	}
 	if _, err := p.Look(over, key); !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("look with a context that has ended: %v", err)
+		return wrong(err, "a look with a context that has ended")
 	}
 	return sees(ctx, p, key, nil)
 }
@@ -224,10 +233,10 @@ func unreachable(ctx context.Context, p Place) error {
 	}
 	for _, key := range []string{key, "another"} {
 		if sight, err := p.Look(ctx, key); err == nil || posts.Permanent(err) {
-			return fmt.Errorf("a look at an unreachable place found %+v, %v", sight, err)
+			return wrong(err, "a look at an unreachable place found %+v", sight)
 		}
 		if err := p.Publish(ctx, key, first); err == nil || posts.Permanent(err) {
-			return fmt.Errorf("publishing at an unreachable place: %v", err)
+			return wrong(err, "publishing at an unreachable place")
 		}
 	}
 	return nil

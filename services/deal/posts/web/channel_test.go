@@ -106,7 +106,7 @@ func TestStatuses(t *testing.T) {
 			w.WriteHeader(tt.status)
 		}))
 		err := ch.Publish(t.Context(), "key", []byte("x"))
-		if kind(err) != tt.put {
+		if !errors.Is(kind(err), tt.put) {
 			t.Errorf("PUT with %d: %v, want %v", tt.status, err, tt.put)
 		}
 		var status *web.StatusError
@@ -148,7 +148,7 @@ func TestATokenGoesNowhereElse(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Method }))
 	t.Cleanup(elsewhere.Close)
 	_, ch := serve(t, http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
-	if err := ch.Publish(t.Context(), "key", []byte("x")); kind(err) != errOpen {
+	if err := ch.Publish(t.Context(), "key", []byte("x")); !errors.Is(kind(err), errOpen) {
 		t.Error(err)
 	}
 	if sight, err := ch.Look(t.Context(), "key"); err == nil {
