@@ -85,6 +85,7 @@ var rules = []rule{
 	{folder: "services/deal/internal/dbtest", allowed: []string{"std", "runtime/store", "adapters/postgres", "adapters/sqlite", "internal/pgtest", "services/deal/internal/sqltx", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgxpool"}},
 	{folder: "services/deal/internal/oracle", allowed: []string{"std", "adapters/ton", "adapters/ton/tontest", "runtime/fsm", "services/deal/internal/dbtest", "services/deal/internal/sqltx", "github.com/xssnick/tonutils-go/*"}},
 	{folder: "services/deal/transfers", allowed: []string{"std", "adapters/ton", "generated/transfer", "runtime/fsm", "runtime/engine", "services/deal/internal/sqltx", "services/deal/ledger"}, forbidden: []string{"net/http", "database/sql"}},
+	{folder: "services/deal/deposits", allowed: []string{"std", "adapters/ton", "generated/transfer", "runtime/fsm", "runtime/engine", "services/deal/internal/sqltx", "services/deal/ledger"}, forbidden: []string{"net/http", "database/sql"}},
 	{folder: "services/deal/ledger", allowed: []string{"std", "runtime/fsm", "services/deal/internal/sqltx", "github.com/jackc/pgx/v5"}, forbidden: []string{"net/http"}},
 	{folder: "services/deal/access", allowed: []string{"std", "services/internal/secretfile", "github.com/golang-jwt/jwt/v5"}, forbidden: []string{"net/http", "database/sql"}},
 	{folder: "services/deal/books", allowed: []string{"std", "runtime/fsm", "generated/deal", "services/deal/internal/sqltx", "services/deal/ledger", "github.com/jackc/pgx/v5"}, forbidden: []string{"net/http"}},
