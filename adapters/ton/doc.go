@@ -23,7 +23,9 @@
 // the blocks since the round before and looks only at accounts that have a transaction there, so
 // thousands of addresses cost no call each. Whatever it missed while it did not run, it finds by the
 // cursors. It calls [Deposits.Credit] again after a failure; the application credits an address,
-// logical time and hash once. Jettons are out of scope: amounts are nano TON.
+// logical time and hash once. With the costs that it passes along, the balance of an address is its
+// deposits, less their fees, the costs and what its own transfers took. Jettons are out of scope: amounts
+// are nano TON.
 //
 // [Wallet.Sign] signs once, and [Wallet.Send] sends the same bytes each time. The chain executes them
 // once at most: the wallet's contract checks the seqno and the time. [Wallet.Outcome] says [Expired]

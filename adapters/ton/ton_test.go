@@ -111,13 +111,14 @@ type books struct {
 	mu      sync.Mutex
 	cursors map[ton.Address]ton.Cursor
 	credits map[string]ton.Deposit
+	costs   map[string]uint64
 	order   map[ton.Address][]uint64
 	calls   int
 	fail    error
 }
 
 func newBooks(watched ...ton.Address) *books {
-	b := &books{cursors: map[ton.Address]ton.Cursor{}, credits: map[string]ton.Deposit{}, order: map[ton.Address][]uint64{}}
+	b := &books{cursors: map[ton.Address]ton.Cursor{}, credits: map[string]ton.Deposit{}, costs: map[string]uint64{}, order: map[ton.Address][]uint64{}}
 	b.watch(watched...)
 	return b
 }
@@ -140,7 +141,7 @@ func (b *books) Open(context.Context) ([]ton.Account, error) {
 	return list, nil
 }
 
-func (b *books) Credit(_ context.Context, of ton.Address, deposits []ton.Deposit, next ton.Cursor) error {
+func (b *books) Credit(_ context.Context, of ton.Address, deposits []ton.Deposit, costs []ton.Cost, next ton.Cursor) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls++
@@ -152,6 +153,9 @@ func (b *books) Credit(_ context.Context, of ton.Address, deposits []ton.Deposit
 			b.credits[d.Key()] = d
 			b.order[of] = append(b.order[of], d.LT)
 		}
+	}
+	for _, c := range costs {
+		b.costs[c.Key()] = c.Nano
 	}
 	if next.LT > b.cursors[of].LT {
 		b.cursors[of] = next

@@ -20,11 +20,12 @@ type Account struct {
 type Deposits interface {
 	// Open returns the addresses that are watched now.
 	Open(ctx context.Context) ([]Account, error)
-	// Credit stores deposits of an account, oldest first, and moves the account's cursor to next, in
-	// one transaction of the application. It is called with no deposits if the account has had none
-	// since its cursor. It may get a deposit again: an address, LT and Hash are credited once. A
-	// cursor that is already at next or behind it (LT) is left as it is.
-	Credit(ctx context.Context, of Address, deposits []Deposit, next Cursor) error
+	// Credit stores deposits of an account and what other transactions cost it, oldest first, and
+	// moves the account's cursor to next, in one transaction of the application. It is called without
+	// either if the account has had neither since its cursor. It may get a deposit or a cost again: an
+	// address, LT and Hash count once. A cursor that is already at next or behind it (LT) is left as
+	// it is.
+	Credit(ctx context.Context, of Address, deposits []Deposit, costs []Cost, next Cursor) error
 }
 
 // WatcherConfig configures a Watcher.
@@ -193,6 +194,7 @@ func (w *Watcher) credit(ctx context.Context, at View, a Account) error {
 		return err
 	}
 	var deposits []Deposit
+	var costs []Cost
 	for _, tx := range history {
 		d, ok, err := deposited(a.Address, tx)
 		if err != nil {
@@ -200,9 +202,17 @@ func (w *Watcher) credit(ctx context.Context, at View, a Account) error {
 		}
 		if ok {
 			deposits = append(deposits, d)
+			continue
+		}
+		c, ok, err := costOf(a.Address, tx)
+		if err != nil {
+			return err
+		}
+		if ok {
+			costs = append(costs, c)
 		}
 	}
-	if err := w.config.Deposits.Credit(ctx, a.Address, deposits, cursorOf(history[len(history)-1])); err != nil {
+	if err := w.config.Deposits.Credit(ctx, a.Address, deposits, costs, cursorOf(history[len(history)-1])); err != nil {
 		return fmt.Errorf("ton: credit %s: %w", a.Address, err)
 	}
 	return nil

@@ -90,6 +90,61 @@ func TestWhatIsNoDeposit(t *testing.T) {
 	}
 }
 
+// TestCosts: what an address has is what was credited, less the fees and costs: also where others let it
+// pay for its storage.
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 1)
+	to := deposit(t, 1)
+	b := newBooks(to)
+	w := watcher(t, n.client, b, nil)
+	own := int64(0) // what the wallet has sent, and paid for it
+	check := func(what string, costs int) {
+		t.Helper()
+		round(t, w)
+		want := int64(b.sum(to)) - own
+		for _, d := range b.deposits(to) {
+			want -= int64(d.Fees)
+		}
+		for _, nano := range b.costs {
+			want -= int64(nano)
+		}
+		if got := int64(n.balance(to)); got != want || len(b.costs) != costs {
+			t.Errorf("%s: it has %d and the books say %d; %d costs, want %d", what, got, want, len(b.costs), costs)
+		}
+	}
+	later := func() {
+		n.Sleep(90 * 24 * time.Hour)
+		n.Advance(1)
+	}
+	strangers := []tontest.Payment{{To: library(to), Nano: coin, Bounce: true}, {To: library(to), Nano: 0}}
+	n.give(to, 5*coin)
+	n.Settle()
+	check("a deposit", 0)
+	for i, p := range strangers { // it has no code
+		later()
+		n.Pay(p)
+		n.Settle()
+		check("without code", i+1)
+	}
+	own += sends(t, n, wallet(t, n, 1))
+	check("its own message", 2)
+	for i, p := range strangers[1:] { // it has code, and accepts all money
+		later()
+		n.Pay(p)
+		n.Settle()
+		check("with code", i+3)
+	}
+}
+
+// sends makes a transfer, and returns what the wallet has spent.
+func sends(t *testing.T, n *network, w *ton.Wallet) int64 {
+	t.Helper()
+	s := transfer(t, n, w, ton.Transfer{To: ton.Address{Hash: [32]byte(n.Faucet().Data())}, Nano: coin})
+	n.Settle()
+	return int64(coin + outcome(t, w, s).Fees)
+}
+
 // TestBadComments: a comment that is no text is left away, and the money is credited.
 func TestBadComments(t *testing.T) {
 	t.Parallel()
@@ -371,7 +426,7 @@ type deposits struct {
 
 func (d deposits) Open(context.Context) ([]ton.Account, error) { return d.open() }
 
-func (d deposits) Credit(_ context.Context, _ ton.Address, list []ton.Deposit, _ ton.Cursor) error {
+func (d deposits) Credit(_ context.Context, _ ton.Address, list []ton.Deposit, _ []ton.Cost, _ ton.Cursor) error {
 	return d.credit(list)
 }
 

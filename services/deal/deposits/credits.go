@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fsmgen/fsmgen/adapters/ton"
 	"github.com/fsmgen/fsmgen/generated/transfer"
@@ -66,8 +67,9 @@ func (c *Credits[T]) Open(ctx context.Context) ([]ton.Account, error) {
 	return c.config.Addresses.open(ctx)
 }
 
-// Credit confirms those of the deposits that are new, and moves the cursor, in one transaction.
-func (c *Credits[T]) Credit(ctx context.Context, of ton.Address, deposits []ton.Deposit, next ton.Cursor) error {
+// Credit confirms those of the deposits that are new, books the costs, and moves the cursor, in one
+// transaction.
+func (c *Credits[T]) Credit(ctx context.Context, of ton.Address, deposits []ton.Deposit, costs []ton.Cost, next ton.Cursor) error {
 	err := c.config.Engine.Transact(ctx, func(ctx context.Context, tx *engine.Tx[T]) error {
 		deal, cursor, err := c.hold(ctx, tx, of)
 		if err != nil {
@@ -76,6 +78,11 @@ func (c *Credits[T]) Credit(ctx context.Context, of ton.Address, deposits []ton.
 		for _, d := range deposits {
 			if err := c.credit(ctx, tx, deal, d); err != nil {
 				return fmt.Errorf("deposit %s of deal %s: %w", d.Hash, deal, err)
+			}
+		}
+		for _, cost := range costs {
+			if err := c.bookFee(ctx, tx, deal, cost.Cursor, cost.Nano, cost.Time); err != nil {
+				return err
 			}
 		}
 		if next.LT <= cursor {
@@ -120,15 +127,21 @@ func (c *Credits[T]) credit(ctx context.Context, tx *engine.Tx[T], deal fsm.UUID
 	if err != nil || !isNew {
 		return err
 	}
-	if d.Fees > 0 {
-		if err := c.config.Ledger.Post(ctx, tx.Tx, ledger.Failed(deal, d.Hash.String(), int64(d.Fees)), d.Time); err != nil {
-			return err
-		}
+	if err := c.bookFee(ctx, tx, deal, d.Cursor, d.Fees, d.Time); err != nil {
+		return err
 	}
 	if err := c.config.Confirm(ctx, tx, deal, d); err != nil {
 		return err
 	}
 	return c.collect(ctx, tx, deal, d)
+}
+
+// bookFee books what a transaction took from an address. The ledger books it once.
+func (c *Credits[T]) bookFee(ctx context.Context, tx *engine.Tx[T], deal fsm.UUID, of ton.Cursor, nano uint64, at time.Time) error {
+	if nano == 0 {
+		return nil
+	}
+	return c.config.Ledger.Post(ctx, tx.Tx, ledger.Failed(deal, of.Hash.String(), int64(nano)), at)
 }
 
 // collect starts the transfer of a deposit to the escrow wallet.

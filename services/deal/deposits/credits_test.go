@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/xssnick/tonutils-go/tlb"
@@ -65,7 +66,7 @@ func once[T any](w *world[T]) {
 		w.Errorf("the deposits were offered %d times", old.offered)
 	}
 	before := w.cursor(at)
-	w.must(w.credits.Credit(w.Context(), at, nil, ton.Cursor{LT: before.LT - 1, Hash: ton.Hash{1}}))
+	w.must(w.credits.Credit(w.Context(), at, nil, nil, ton.Cursor{LT: before.LT - 1, Hash: ton.Hash{1}}))
 	if got := w.cursor(at); got != before {
 		w.Errorf("the cursor went back from %+v to %+v", before, got)
 	}
@@ -86,9 +87,9 @@ func (f *forgetful) Open(ctx context.Context) ([]ton.Account, error) {
 	return list, err
 }
 
-func (f *forgetful) Credit(ctx context.Context, of ton.Address, deposits []ton.Deposit, next ton.Cursor) error {
+func (f *forgetful) Credit(ctx context.Context, of ton.Address, deposits []ton.Deposit, costs []ton.Cost, next ton.Cursor) error {
 	f.offered += len(deposits)
-	return f.Deposits.Credit(ctx, of, deposits, next)
+	return f.Deposits.Credit(ctx, of, deposits, costs, next)
 }
 
 // TestTwoDeals: a transaction that pays two deals is a deposit of each.
@@ -111,8 +112,8 @@ func twoDeals[T any](w *world[T]) {
 	w.collected()
 }
 
-// TestNoDeposits: a payment that bounces and a message from outside are no deposits; the cursor passes
-// them.
+// TestNoDeposits: a payment that bounces, a message from outside and one without money are no deposits.
+// The cursor passes them, and what they cost is booked, once.
 func TestNoDeposits(t *testing.T) { onBoth(t, noDeposits[*sql.Tx], noDeposits[pgx.Tx]) }
 
 func noDeposits[T any](w *world[T]) {
@@ -129,8 +130,14 @@ func noDeposits[T any](w *world[T]) {
 	if last := history[len(history)-1]; last.IO.In.MsgType != tlb.MsgTypeExternalIn || w.cursor(at).LT != last.LT {
 		w.Errorf("the cursor is %+v, and the last transaction has %s", w.cursor(at), last.IO.In.MsgType)
 	}
+	w.chain.Sleep(90 * 24 * time.Hour) // the address pays for its storage when a message comes
+	w.pay(tontest.Payment{To: library(at)})
+	for range 2 {
+		w.round(w.watcher(&forgetful{Deposits: w.credits}))
+	}
 	w.wantCount(1, "deal_deposits")
 	w.wantCount(1, "transfers")
+	w.wantCount(1, "deal_ledger WHERE cause = 'fee:"+w.cursor(at).Hash.String()+"'")
 	w.check()
 }
 
@@ -236,7 +243,7 @@ func TestAStrangeAddress(t *testing.T) { onBoth(t, strange[*sql.Tx], strange[pgx
 func strange[T any](w *world[T]) {
 	_, at := w.deal(1)
 	at.Hash[0]++
-	err := w.credits.Credit(w.Context(), at, []ton.Deposit{{Address: at, Nano: 1, Cursor: ton.Cursor{LT: 1}}}, ton.Cursor{LT: 1})
+	err := w.credits.Credit(w.Context(), at, []ton.Deposit{{Address: at, Nano: 1, Cursor: ton.Cursor{LT: 1}}}, nil, ton.Cursor{LT: 1})
 	if err == nil || !strings.Contains(err.Error(), "no deal has the address") || !strings.Contains(err.Error(), at.String()) {
 		w.Errorf("got %v", err)
 	}

@@ -16,8 +16,9 @@
 // Deposits of a deal are confirmed in the order of the chain. Every address is watched for ever: a
 // deposit may come after the end of its deal.
 //
-// What the chain has taken for a deposit is booked as a fee of the network. The money itself is booked by
-// the deal, which knows what it is for. Amounts are nano TON; jettons have no place here.
+// What the chain takes from an address, for a deposit or for a message of a stranger, is booked as a fee
+// of the network. The money itself is booked by the deal, which knows what it is for. Amounts are nano
+// TON; jettons have no place here.
 //
 // # What it needs
 //
