@@ -13,7 +13,7 @@ import (
 var recipes = map[string][]string{
 	"An operator":      {"ir.Op"},
 	"A type":           {"ir.Base"},
-	"A delivery class": {compiledClass, deliveredClass},
+	"A delivery class": {compiledClass, deliveredClass, killedKind},
 	"A dialect":        {dialectType},
 }
 

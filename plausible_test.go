@@ -68,6 +68,8 @@ func TestPlausibleDefaultsBite(t *testing.T) {
 		`if op == ir.Eq { return 1 } else if op == ir.Ne { return 2 } else { return 3 }`:       "chain",
 		`if op == ir.Eq { return 1 } else { return 3 }`:                                        "",
 		`if d == ir.Keyed { return 1 }`:                                                        "delivery class",
+		`if d == attacks.InSQLite { return 1 }`:                                                "database",
+		`switch k { case crash.Keyed: return 1; default: return 2 }`:                           "does not name Answer, AtMostOnce",
 		`return d != fsm.AtMostOnce`:                                                           "delivery class",
 		`switch d { case fsm.Keyed: return 1 }`:                                                "does not name AtMostOnce",
 		`switch k { case store.ReadRecord: return 1; default: return 2 }`:                      "the default",
@@ -131,7 +133,7 @@ func (v vocabulary) plausible(fset *token.FileSet, file *ast.File) (seen int, fa
 				of = dialectType
 			}
 			switch of {
-			case dialectType:
+			case dialectType, attackedType:
 				fault(n, "a comparison with one database decides for every other: write a switch over both, or a trait")
 			case compiledClass, deliveredClass:
 				fault(n, "a comparison with one delivery class decides for every other: ask a property of the class")

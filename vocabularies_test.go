@@ -14,15 +14,20 @@ import (
 type vocabulary map[string]string
 
 // The types of which a comparison with one word decides for every other: the databases'
-// names in gen/ddl, and the delivery classes.
+// names in gen/ddl and in the attacks, and the delivery classes.
 const (
 	dialectType    = "ddl.dialect"
+	attackedType   = "attacks.Dialect"
 	compiledClass  = "ir.Delivery"
 	deliveredClass = "fsm.Delivery"
 )
 
+// killedKind is what the crash proof calls a delivery class, beside what else a process does.
+const killedKind = "crash.Kind"
+
 // vocabularies reads the constants of the types that gen/ir/vocabulary.go lists, of the
-// dialects, and of every type of words or numbers that a package of runtime/ declares.
+// dialects, of the kinds of the crash proof, and of every type of words or numbers that a
+// package of runtime/ declares.
 func vocabularies(t *testing.T) vocabulary {
 	t.Helper()
 	listed := map[string]bool{}
@@ -36,6 +41,8 @@ func vocabularies(t *testing.T) vocabulary {
 	words := vocabulary{}
 	words.read(t, "gen/ir", listed)
 	words.read(t, "gen/ddl", map[string]bool{"dialect": true})
+	words.read(t, "proptest/attacks", map[string]bool{"Dialect": true})
+	words.read(t, "proptest/crash", map[string]bool{"Kind": true})
 	folders, err := filepath.Glob("runtime/*")
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +52,7 @@ func vocabularies(t *testing.T) vocabulary {
 	}
 	for word, of := range map[string]string{
 		"ir.Keyed": compiledClass, "ddl.sqlite": dialectType, "fsm.Keyed": deliveredClass,
+		"attacks.InSQLite": attackedType, "crash.Cleanup": killedKind,
 		"fsm.EffectLog": "fsm.EffectKind", "store.ReadPauses": "store.ReadKind", "engine.OpBatch": "engine.OperationKind",
 	} {
 		if words[word] != of {

@@ -5,11 +5,14 @@ import "fmt"
 // Dialect is a database that attacks are written for.
 type Dialect string
 
-// The dialects, in the order of the report.
+// The dialects.
 const (
 	InPostgres Dialect = "postgres"
 	InSQLite   Dialect = "sqlite"
 )
+
+// Dialects lists the dialects in the order of the report.
+func Dialects() []Dialect { return []Dialect{InPostgres, InSQLite} }
 
 // Target is what an attack is on.
 type Target string

@@ -2,6 +2,8 @@ package attacks_test
 
 import (
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,7 +30,26 @@ func TestAttacks(t *testing.T) {
 	for _, line := range attacks.Report(all) {
 		proptest.Count(t, "%s", line)
 	}
-	told(t, attacks.Table(all))
+	table := attacks.Table(all)
+	if n := triedIn(t, table); n != len(all) {
+		t.Errorf("the table has %d of %d verdicts: attacks.Dialects lists every dialect, and attacks/report.go every role and target", n, len(all))
+	}
+	told(t, table)
+}
+
+var ofTried = regexp.MustCompile(`(?m) of (\d+) \|$`)
+
+// triedIn sums up the attacks that a table counts.
+func triedIn(t *testing.T, table string) (sum int) {
+	t.Helper()
+	for _, m := range ofTried.FindAllStringSubmatch(table, -1) {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
 }
 
 // The program sqlite3, older than the library of the engine, is refused the same.

@@ -17,7 +17,7 @@ type tally struct {
 // tallies sums verdicts up by role and target, in the order of both.
 func tallies(list []Verdict) []tally {
 	var out []tally
-	for _, dialect := range []Dialect{InPostgres, InSQLite} {
+	for _, dialect := range Dialects() {
 		for _, role := range []Role{Ordinary, Engine, Service, Operator, Reader, AnyFile} {
 			for _, on := range []Target{Record, History, Messages, File} {
 				sum := tally{dialect: dialect, role: role, on: on}
@@ -55,7 +55,7 @@ func Table(list []Verdict) string {
 	for _, s := range tallies(list) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %d of %d |\n", s.dialect, s.role, s.on, s.refused, s.tried)
 	}
-	b.WriteString("\nNot refused, by both databases where none is named:\n\n")
+	b.WriteString("\nNot refused, by any database where none is named:\n\n")
 	var said []string
 	for _, v := range list {
 		if v.Attack.Free == "" || slices.Contains(said, v.Attack.Name) {
@@ -63,7 +63,7 @@ func Table(list []Verdict) string {
 		}
 		said = append(said, v.Attack.Name)
 		where := ""
-		if len(v.Attack.statements(InPostgres)) == 0 || len(v.Attack.statements(InSQLite)) == 0 {
+		if slices.ContainsFunc(Dialects(), func(d Dialect) bool { return len(v.Attack.statements(d)) == 0 }) {
 			where = " (" + string(v.Dialect) + ")"
 		}
 		fmt.Fprintf(&b, "- %s%s: %s\n", v.Attack.Name, where, v.Attack.Free)

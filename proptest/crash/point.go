@@ -1,6 +1,10 @@
 package crash
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
 
 // Point is a named failpoint: a moment right before or after something becomes
 // durable.
@@ -83,7 +87,7 @@ func pointsOf(k Kind) []Point {
 	case Idempotent, Keyed, AtMostOnce:
 		return effectPoints
 	}
-	return nil
+	panic(ir.NoForm("crash.pointsOf", k))
 }
 
 // sharedPoints lists the points at which one of several workers can be killed while it
@@ -101,8 +105,9 @@ func sharedPoints(k Kind) []Point {
 	case Cleanup:
 		return cleanupPoints
 	case Create, Fire, Chain, Requeue, InTx: // done by callers
+		return nil
 	}
-	return nil
+	panic(ir.NoForm("crash.sharedPoints", k))
 }
 
 // Window is a point of one kind of task of one machine.

@@ -334,7 +334,7 @@ func (m broadcasting) Effects() []fsm.EffectInfo {
 	list := slices.Clone(m.Machine.Effects())
 	for i := range list {
 		if list[i].Kind == fsm.EffectCall {
-			list[i].Delivery = "broadcast"
+			list[i].Delivery = "no such class"
 		}
 	}
 	return list
@@ -351,7 +351,7 @@ func TestNewExplainsWhatIsWrong(t *testing.T) {
 			_, err := engine.New[*sql.Tx](s.store, engine.Config{}, loud{registration.Define[*sql.Tx](nil, registration.DefaultParams())})
 			return err
 		},
-		`delivery class "broadcast"`: func() error {
+		`delivery class "no such class"`: func() error {
 			_, err := engine.New[*sql.Tx](s.store, engine.Config{}, broadcasting{registration.Define[*sql.Tx](nil, registration.DefaultParams())})
 			return err
 		},

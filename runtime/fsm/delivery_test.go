@@ -36,12 +36,12 @@ func TestDeliveryProperties(t *testing.T) {
 
 // TestUnknownDelivery: a class without an answer gets none.
 func TestUnknownDelivery(t *testing.T) {
-	const d = fsm.Delivery("broadcast")
+	const d = fsm.Delivery("no such class")
 	for name, ask := range map[string]func() bool{"InStep": d.InStep, "Repeats": d.Repeats, "Asked": d.Asked, "RepeatsUnasked": d.RepeatsUnasked} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				err, _ := recover().(error)
-				if err == nil || !strings.Contains(err.Error(), name+` has no answer for delivery class "broadcast"`) {
+				if err == nil || !strings.Contains(err.Error(), name+` has no answer for delivery class "no such class"`) {
 					t.Errorf("got %v", err)
 				}
 			}()
