@@ -46,6 +46,40 @@ func TestNoPlausibleDefaults(t *testing.T) {
 	}
 }
 
+// TestTestsAskTheServer: a test that runs on several databases asks what its server can do. A
+// comparison with the name of one would do for a third what it does for the other.
+func TestTestsAskTheServer(t *testing.T) {
+	t.Parallel()
+	words := vocabularies(t)
+	checked := 0
+	for _, root := range []string{"gen", "proptest"} {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			checked++
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if e, ok := n.(*ast.BinaryExpr); ok && words.in(file.Name.Name).comparesDatabase(e) {
+					t.Errorf("%s: a comparison with one database decides for every other: let the server say what it can do, as in gen/ddl/server_test.go", fset.Position(e.Pos()))
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if checked < 60 {
+		t.Errorf("%d files were checked: the test looks in the wrong place", checked)
+	}
+}
+
 // TestPlausibleDefaultsBite: the rule finds what it is about, and nothing else.
 func TestPlausibleDefaultsBite(t *testing.T) {
 	t.Parallel()
@@ -129,13 +163,10 @@ func (v vocabulary) plausible(fset *token.FileSet, file *ast.File) (seen int, fa
 			}
 		case *ast.BinaryExpr:
 			of, _ := v.compared(n)
-			if of == "" && v.comparesName(n) {
-				of = dialectType
-			}
-			switch of {
-			case dialectType, attackedType:
+			switch {
+			case v.comparesDatabase(n):
 				fault(n, "a comparison with one database decides for every other: write a switch over both, or a trait")
-			case compiledClass, deliveredClass:
+			case of == compiledClass, of == deliveredClass:
 				fault(n, "a comparison with one delivery class decides for every other: ask a property of the class")
 			}
 		}
@@ -239,8 +270,12 @@ func (v vocabulary) collect(expr ast.Expr, named map[string][]string) {
 	}
 }
 
-// comparesName reports whether e compares with the name of a database, as a text.
-func (v vocabulary) comparesName(e *ast.BinaryExpr) bool {
+// comparesDatabase reports whether e compares with a database: a constant, or its name as a
+// text.
+func (v vocabulary) comparesDatabase(e *ast.BinaryExpr) bool {
+	if of, _ := v.compared(e); of == dialectType || of == attackedType {
+		return true
+	}
 	text, ok := e.Y.(*ast.BasicLit)
 	if !ok || text.Kind != token.STRING || e.Op != token.EQL && e.Op != token.NEQ {
 		return false

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -16,7 +15,6 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
-	"github.com/fsmgen/fsmgen/gen/ddl"
 	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/gen/ir"
 	"github.com/fsmgen/fsmgen/gen/syntax"
@@ -25,9 +23,8 @@ import (
 
 // database is one connection to an empty schema of its own.
 type database struct {
-	name   string // postgres or sqlite
-	conn   *sql.Conn
-	script func(*ir.Machine) string
+	server
+	conn *sql.Conn
 }
 
 // eachDatabase runs a test in SQLite and in PostgreSQL. PostgreSQL is the one
@@ -42,13 +39,13 @@ func openSQLite(t *testing.T) *database {
 	t.Helper()
 	file := url.URL{Path: filepath.Join(t.TempDir(), "test.db")} // the name of a test may hold a #
 	path := "file:" + file.EscapedPath() + "?_pragma=foreign_keys(1)&_pragma=synchronous(off)"
-	return &database{name: "sqlite", conn: open(t, "sqlite", path), script: ddl.SQLite}
+	return &database{server: sqliteServer, conn: open(t, "sqlite", path)}
 }
 
 func openPostgres(t *testing.T) *database {
 	t.Helper()
 	dsn := pgtest.DSN(t)
-	db := &database{name: "postgres", conn: open(t, "pgx", dsn), script: ddl.Postgres}
+	db := &database{server: postgresServer, conn: open(t, "pgx", dsn)}
 	schema := fmt.Sprintf("ddl_test_%d_%s", os.Getpid(), strings.Map(identRune, strings.ToLower(t.Name())))
 	if len(schema) > 60 {
 		schema = schema[:60]
@@ -62,7 +59,7 @@ func openPostgres(t *testing.T) *database {
 // again is another connection to the schema.
 func (db *database) again(t *testing.T) *database {
 	t.Helper()
-	other := &database{name: db.name, conn: open(t, "pgx", pgtest.DSN(t)), script: db.script}
+	other := &database{server: db.server, conn: open(t, "pgx", pgtest.DSN(t))}
 	other.must(t, "SET search_path = "+db.text(t, "SELECT current_schema()"))
 	return other
 }
@@ -111,20 +108,11 @@ func (db *database) must(t *testing.T, stmts ...string) {
 // meet it.
 func (db *database) create(t *testing.T, machines ...*ir.Machine) {
 	t.Helper()
-	if db.name == "sqlite" {
-		db.load(t, func(m *ir.Machine) string { return toldInSQLite.ReplaceAllString(db.script(m), "") }, machines...)
-		return
+	db.load(t, func(m *ir.Machine) string { return db.forget(db.script(m)) }, machines...)
+	if db.forgetting != "" {
+		db.must(t, db.forgetting)
 	}
-	db.createWhole(t, machines...)
-	db.must(t, `DO $$ DECLARE t record; BEGIN
-		FOR t IN SELECT tgname, tgrelid::regclass AS on_table FROM pg_trigger JOIN pg_class AS c ON c.oid = tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-			WHERE tgdeferrable AND NOT tgisinternal AND nspname = current_schema() LOOP
-			EXECUTE format('DROP TRIGGER %I ON %s', t.tgname, t.on_table);
-		END LOOP; END $$`)
 }
-
-// toldInSQLite are the foreign key and the trigger.
-var toldInSQLite = regexp.MustCompile(`(?s) *-- Judged at the end of the transaction\.\n[^,]*, version\)[^,]*, version\)[^,]*,\n|-- Each step is told before the next one\.\n.*?\nEND;\n`)
 
 // createWhole loads the machines' scripts.
 func (db *database) createWhole(t *testing.T, machines ...*ir.Machine) {

@@ -111,9 +111,9 @@ func TestDefinitions(t *testing.T) {
 						t.Errorf("%s: no column %s", dialect, column)
 					}
 				}
-				if dialect == "postgres" && strings.Contains(ddl, "PARTITION BY") != tables.Partitioned {
-					t.Errorf("partitioned: %v", tables.Partitioned)
-				}
+			}
+			if schema, err := m.Schema("postgres"); err != nil || strings.Contains(schema, "PARTITION BY") != tables.Partitioned {
+				t.Errorf("partitioned: %v, %v", tables.Partitioned, err)
 			}
 			if _, err := m.Schema("oracle"); err == nil {
 				t.Error("a schema for oracle")
