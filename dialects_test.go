@@ -11,12 +11,10 @@ import (
 )
 
 // TestEveryDialectHasAScript: the switches of gen/ddl do not ask whether a dialect has a
-// script at all. Each dialect has one that is compiled, returned by Schema and run by the
-// tests of both SQLs. This is the recipe "A dialect" of CONTRIBUTING.md.
+// script at all. Each dialect has one that is compiled, returned by Schema, shown on the pages
+// and run by the tests of both SQLs. This is the recipe "A dialect" of CONTRIBUTING.md.
 func TestEveryDialectHasAScript(t *testing.T) {
 	t.Parallel()
-	tests := readAll(t, "gen/ddl/database_test.go")
-	proofs := readAll(t, "proptest/databases.go")
 	machines, err := filepath.Glob("generated/*/README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -32,9 +30,17 @@ func TestEveryDialectHasAScript(t *testing.T) {
 		if script, err := outbox.Define[*sql.Tx](nil, outbox.DefaultParams()).Schema(name); err != nil || script == "" {
 			t.Errorf("Schema returns no script for %s, which gen/golang/definition.go adds: %v", name, err)
 		}
-		for file, text := range map[string]string{"gen/ddl/database_test.go": tests, "proptest/databases.go": proofs} {
-			if !strings.Contains(text, `t.Run("`+name+`"`) {
-				t.Errorf("%s does not run on %s", file, name)
+		if page := readAll(t, "generated/outbox/README.md"); !strings.Contains(page, name+": ") {
+			t.Errorf("the pages do not say what %s enforces, which gen/docs/enforce.go adds", name)
+		}
+		for file, has := range map[string]string{
+			"gen/words_forms_test.go":       `"` + name + `.sql"`,
+			"gen/golang/definition_test.go": `"` + name + `"`,
+			"gen/ddl/database_test.go":      `t.Run("` + name + `"`,
+			"proptest/databases.go":         `t.Run("` + name + `"`,
+		} {
+			if !strings.Contains(readAll(t, file), has) {
+				t.Errorf("%s does not run on %s: it has no %s", file, name, has)
 			}
 		}
 	}

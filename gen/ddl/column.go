@@ -9,25 +9,13 @@ type Column struct {
 	Name string // SQL identifier, quoted where it must be
 	// Field is the record field or table column it stores; nil for the state
 	// and for the columns that every machine has.
-	Field            *ir.Field
-	Type             ir.Type
-	Postgres, SQLite string // SQL types
+	Field *ir.Field
+	Type  ir.Type
 	// Generated columns are computed by the database and can't be assigned.
 	Generated bool
 
 	doc        string
 	defaultNow bool
-}
-
-// sqlType is the column's type in dialect d.
-func (c Column) sqlType(d dialect) string {
-	switch d {
-	case postgres:
-		return c.Postgres
-	case sqlite:
-		return c.SQLite
-	}
-	panic(ir.NoForm("ddl.sqlType", d))
 }
 
 // Columns returns the columns of the record table, in order: the id, the
@@ -53,7 +41,6 @@ func HistoryColumns(m *ir.Machine) []Column {
 	id.doc = ""
 	actor := fixed("actor_id", ir.String, true, "null: the system")
 	actor.Type = actorType(m)
-	actor.Postgres, actor.SQLite = postgres.columnType(actor.Type), sqlite.columnType(actor.Type)
 	return []Column{
 		fixed("event_id", ir.UUID, false, ""),
 		id,
@@ -102,17 +89,13 @@ func actorType(m *ir.Machine) ir.Type {
 func fieldColumn(f *ir.Field) Column {
 	return Column{
 		Name: ident(f.Text), Field: f, Type: f.Type,
-		Postgres: postgres.columnType(f.Type), SQLite: sqlite.columnType(f.Type),
 		Generated: f.Derive != nil, doc: f.Doc,
 	}
 }
 
 func fixed(name string, base ir.Base, optional bool, doc string) Column {
 	t := ir.Type{Base: base, Optional: optional}
-	return Column{
-		Name: ident(name), Type: t, doc: doc,
-		Postgres: postgres.columnType(t), SQLite: sqlite.columnType(t),
-	}
+	return Column{Name: ident(name), Type: t, doc: doc}
 }
 
 func timestamp(name string) Column {

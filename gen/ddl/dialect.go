@@ -40,6 +40,7 @@ type traits struct {
 	rowLock    string
 	arrays     bool // lists of scalars have a type; else they are JSON text
 	jsonb      bool // JSON has one spelling
+	casts      bool // a literal that is not text says its type after ::
 	edgeLists  bool // one rule looks for the edge in a list; else each state has its rule
 	partitions bool // a table can be partitioned
 }
@@ -49,7 +50,7 @@ func (d dialect) traits() traits {
 	case postgres:
 		return traits{
 			checkedRow: "r.", now: "now()", timePrefix: "timestamptz ", sumCast: "::numeric", rowLock: " FOR SHARE",
-			arrays: true, jsonb: true, edgeLists: true, partitions: true,
+			arrays: true, jsonb: true, casts: true, edgeLists: true, partitions: true,
 		}
 	case sqlite:
 		return traits{now: "(strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))"}

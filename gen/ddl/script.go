@@ -54,7 +54,7 @@ func (s *script) table(name string, cols []Column, constraints []constraint, tai
 	nameWidth, typeWidth := 0, 0
 	for _, c := range cols {
 		nameWidth = max(nameWidth, len(c.Name))
-		typeWidth = max(typeWidth, len(c.sqlType(s.dialect)))
+		typeWidth = max(typeWidth, len(s.dialect.columnType(c.Type)))
 	}
 	s.line("CREATE TABLE %s (", name)
 	for i, c := range cols {
@@ -63,7 +63,7 @@ func (s *script) table(name string, cols []Column, constraints []constraint, tai
 		if i == len(cols)-1 && len(constraints) == 0 {
 			end = ""
 		}
-		line := fmt.Sprintf("    %-*s %-*s %s", nameWidth, c.Name, typeWidth, c.sqlType(s.dialect), s.columnRule(c))
+		line := fmt.Sprintf("    %-*s %-*s %s", nameWidth, c.Name, typeWidth, s.dialect.columnType(c.Type), s.columnRule(c))
 		s.line("%s%s", strings.TrimRight(line, " "), end)
 	}
 	if len(constraints) > 0 {

@@ -10,11 +10,16 @@ import (
 // SQLite returns the SQLite script that creates the tables of m, for SQLite
 // 3.40 or later. Tables that m refers to must exist: see [Order].
 func SQLite(m *ir.Machine) string {
-	s := &script{dialect: sqlite}
+	return sqliteScript(sqlite, m, "Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.")
+}
+
+// sqliteScript is the script of a dialect that has SQLite's triggers, with what it needs.
+func sqliteScript(d dialect, m *ir.Machine, needs string) string {
+	s := &script{dialect: d}
 	s.header(m)
-	s.comment("", "Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.")
+	s.comment("", needs)
 	s.section("One row per record.")
-	s.table(recordTable(m), Columns(m), recordConstraints(sqlite, m), " STRICT, WITHOUT ROWID")
+	s.table(recordTable(m), Columns(m), recordConstraints(s.dialect, m), " STRICT, WITHOUT ROWID")
 	s.uniqueWhileActive(m)
 	s.sqliteRecordTriggers(m)
 	s.sqliteHistory(m)
@@ -29,10 +34,10 @@ func (s *script) sqliteRecordTriggers(m *ir.Machine) {
 	s.sqliteIndexTriggers(m)
 	s.section("A record begins as the machine creates it.")
 	s.sqliteTrigger(ruleName(m.Text, "insert"), "BEFORE INSERT", table,
-		slices.Concat(absentRules(m), insertRules(sqlite, m), takenRules(table, insertedKeys(m), "")))
+		slices.Concat(absentRules(m), insertRules(s.dialect, m), takenRules(table, insertedKeys(s.dialect, m), "")))
 	s.section("A record moves only along the transitions, one version at a time.")
 	s.sqliteTrigger(ruleName(m.Text, "update"), "BEFORE UPDATE", table,
-		slices.Concat(absentRules(m), updateRules(sqlite, m), takenRules(table, updatedKeys(m), sameRow([]*ir.Field{m.ID}))))
+		slices.Concat(absentRules(m), updateRules(s.dialect, m), takenRules(table, updatedKeys(s.dialect, m), sameRow([]*ir.Field{m.ID}))))
 	s.section("Each step is told before the next one.")
 	s.sqliteTrigger(ruleName(m.Text, "told"), "BEFORE UPDATE", table, []rule{untold(m)})
 	s.section("A record stays.")
@@ -42,13 +47,13 @@ func (s *script) sqliteRecordTriggers(m *ir.Machine) {
 func (s *script) sqliteHistory(m *ir.Machine) {
 	table := historyTable(m)
 	s.section("One row per step. It only grows.")
-	s.table(table, HistoryColumns(m), historyConstraints(sqlite, m), " STRICT, WITHOUT ROWID")
+	s.table(table, HistoryColumns(m), historyConstraints(s.dialect, m), " STRICT, WITHOUT ROWID")
 	if m.Storage.Partition {
 		s.section("PostgreSQL partitions this table by created_at; SQLite has no partitions, so an\nindex serves queries by time.")
 		s.line("CREATE INDEX %s ON %s (created_at);", ruleName(m.Storage.History, "created_at"), table)
 	}
 	s.section("A history row tells what the record says at this moment.")
-	s.sqliteTrigger(ruleName(m.Text, "history", "insert"), "BEFORE INSERT", table, historyRules(sqlite, m))
+	s.sqliteTrigger(ruleName(m.Text, "history", "insert"), "BEFORE INSERT", table, historyRules(s.dialect, m))
 	s.section("What is written stays written.")
 	s.sqliteTrigger(ruleName(m.Text, "history", "update"), "BEFORE UPDATE", table, []rule{appendOnly(m)})
 	s.line("")
@@ -57,14 +62,14 @@ func (s *script) sqliteHistory(m *ir.Machine) {
 
 func (s *script) sqliteTable(t *ir.Table) {
 	s.section(tableDoc(t))
-	s.table(tableName(t), TableColumns(t), tableConstraints(sqlite, t), " STRICT, WITHOUT ROWID")
+	s.table(tableName(t), TableColumns(t), tableConstraints(s.dialect, t), " STRICT, WITHOUT ROWID")
 	taken, same := tableUniques(t), sameRow(t.Key)
 	s.section(referenceDoc(t))
 	s.sqliteTrigger(ruleName(t.Machine.Text, t.Text, "insert"), "BEFORE INSERT", tableName(t),
-		append(tableInsertRules(sqlite, t), takenRules(tableName(t), taken, "")...))
+		append(tableInsertRules(s.dialect, t), takenRules(tableName(t), taken, "")...))
 	s.line("")
 	s.sqliteTrigger(ruleName(t.Machine.Text, t.Text, "update"), "BEFORE UPDATE", tableName(t),
-		append(tableUpdateRules(sqlite, t), takenRules(tableName(t), taken, same)...))
+		append(tableUpdateRules(s.dialect, t), takenRules(tableName(t), taken, same)...))
 }
 
 // sqliteTrigger adds a trigger that raises at the first rule that is broken.

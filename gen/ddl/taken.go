@@ -27,8 +27,8 @@ type unique struct {
 }
 
 // recordUniques are the unique keys of the record table, the primary key first.
-func recordUniques(m *ir.Machine) []unique {
-	scope := triggerScope(sqlite, m, "")
+func recordUniques(d dialect, m *ir.Machine) []unique {
+	scope := triggerScope(d, m, "")
 	list := []unique{{columns: []string{ident(m.ID.Text)}, values: []string{"NEW." + ident(m.ID.Text)}, inserted: true}}
 	for _, u := range m.Uniques {
 		key := unique{inserted: true}
@@ -68,19 +68,19 @@ func laterWritten(m *ir.Machine, f *ir.Field) bool {
 
 // insertedKeys and updatedKeys are the constraints of the record table that a new row,
 // or a step, can meet.
-func insertedKeys(m *ir.Machine) []unique {
-	return slices.DeleteFunc(recordUniques(m), func(k unique) bool { return k.index != "" || !k.inserted })
+func insertedKeys(d dialect, m *ir.Machine) []unique {
+	return slices.DeleteFunc(recordUniques(d, m), func(k unique) bool { return k.index != "" || !k.inserted })
 }
 
-func updatedKeys(m *ir.Machine) []unique {
-	return slices.DeleteFunc(recordUniques(m), func(k unique) bool { return k.index != "" || !k.updated })
+func updatedKeys(d dialect, m *ir.Machine) []unique {
+	return slices.DeleteFunc(recordUniques(d, m), func(k unique) bool { return k.index != "" || !k.updated })
 }
 
 // sqliteIndexTriggers adds what refuses a taken key of an index. A record that is
 // there already is refused by its id.
 func (s *script) sqliteIndexTriggers(m *ir.Machine) {
 	table, id := recordTable(m), ident(m.ID.Text)
-	for _, k := range recordUniques(m) {
+	for _, k := range recordUniques(s.dialect, m) {
 		if k.index == "" || !k.inserted && !k.updated {
 			continue
 		}

@@ -163,7 +163,7 @@ func (d dialect) literal(t ir.Type, v ir.Value) string {
 
 // textLiteral is v, the text of a string, uuid, json or enum.
 func (d dialect) textLiteral(t ir.Type, v string) string {
-	if col := d.columnType(t); col != "text" {
+	if col := d.columnType(t); d.traits().casts && col != "text" {
 		return quote(v) + "::" + col
 	}
 	return quote(v)

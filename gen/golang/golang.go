@@ -51,8 +51,8 @@ type Options struct {
 }
 
 // Files returns the Go files of the package of m, in a fixed order. m must
-// have passed the checker. The package embeds postgres.sql and sqlite.sql,
-// which package ddl makes.
+// have passed the checker. The package embeds the scripts that
+// package ddl makes.
 func Files(m *ir.Machine, o Options) ([]File, error) {
 	g := newGenerator(m, o)
 	emitters := []struct {

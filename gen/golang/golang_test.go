@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +49,9 @@ func specs(t *testing.T) []string {
 	return paths
 }
 
+// embedded is the name of a script that a file embeds.
+var embedded = regexp.MustCompile(`(?m)^//go:embed (\S+)$`)
+
 // module writes a Go module that holds the machines and the runtime beside
 // them, so that building it needs no other module.
 func module(t *testing.T, machines []*ir.Machine) string {
@@ -60,9 +64,10 @@ func module(t *testing.T, machines []*ir.Machine) string {
 	for _, m := range machines {
 		for _, f := range emit(t, m) {
 			write(t, filepath.Join(dir, m.Text, f.Name), f.Data)
+			for _, script := range embedded.FindAllStringSubmatch(string(f.Data), -1) {
+				write(t, filepath.Join(dir, m.Text, script[1]), []byte("-- tables\n"))
+			}
 		}
-		write(t, filepath.Join(dir, m.Text, "postgres.sql"), []byte("-- tables\n"))
-		write(t, filepath.Join(dir, m.Text, "sqlite.sql"), []byte("-- tables\n"))
 	}
 	return dir
 }
