@@ -78,8 +78,8 @@ func uuidsOf(values []any) (ids pgtype.FlatArray[pgtype.UUID], ok bool) {
 
 func isList(typ string) bool { return strings.HasSuffix(typ, "[]") }
 
-// listText is a list as PostgreSQL writes it. A list of a record is nil, text or
-// numbers: see fsm.Plain.
+// listText is a list as PostgreSQL writes it. A list of a record is nil, text, numbers or
+// bools: see fsm.Plain.
 func listText(list any) any {
 	var elements []string
 	switch list := list.(type) {
@@ -96,6 +96,10 @@ func listText(list any) any {
 		}
 		for _, n := range list {
 			elements = append(elements, strconv.FormatInt(n, 10))
+		}
+	case []bool:
+		for _, b := range list {
+			elements = append(elements, strconv.FormatBool(b))
 		}
 	default:
 		return list

@@ -256,8 +256,12 @@ func badElement(t ir.Type) string {
 		return "type <> 'array'"
 	case ir.JSON:
 		return ""
-	case ir.String, ir.Time, ir.UUID:
+	case ir.String:
 		return "type <> 'text'"
+	case ir.Time:
+		return "type <> 'text' OR NOT (" + sqliteTime("value") + ")"
+	case ir.UUID:
+		return "type <> 'text' OR NOT (" + sqliteScalar(t, "value") + ")"
 	}
 	panic(ir.NoForm("ddl.badElement", t.Base))
 }

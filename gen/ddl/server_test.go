@@ -19,7 +19,7 @@ type server struct {
 	// nativeTypes: times, booleans, lists and JSON have types of their own, and a spelling as text
 	// that is the server's; else they are stored as Go spells them.
 	nativeTypes bool
-	// arrays: a list of texts is an ARRAY; else it is JSON.
+	// arrays: a list is an array of the server's; else it is JSON.
 	arrays bool
 	// showsValues: the message of a rule has the values; else it has their expressions.
 	showsValues bool
@@ -72,10 +72,10 @@ func (s server) shown(native, asInGo string) string {
 	return asInGo
 }
 
-// list is the literal of a list of texts.
+// list is the literal of a list, of elements that are written in quotes.
 func (s server) list(texts ...string) string {
 	if s.arrays {
-		return "ARRAY['" + strings.Join(texts, "', '") + "']"
+		return `'{"` + strings.Join(texts, `","`) + `"}'`
 	}
 	return `'["` + strings.Join(texts, `","`) + `"]'`
 }

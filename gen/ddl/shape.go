@@ -69,6 +69,10 @@ func bounds(c Column, col, name string) []demand {
 // the hour exist is for strftime to say.
 const timeText = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z"
 
+// firstTime and endOfTime are the first time that Go can read back from PostgreSQL, and the first
+// that it can't.
+const firstTime, endOfTime = "'0001-01-01 00:00:00Z'", "'10000-01-01 00:00:00Z'"
+
 // timeShape admits the times that Go can read back. That of a PostgreSQL history is
 // the record's (historyRules), which needs no CHECK to be parsed for each statement.
 func (d dialect) timeShape(c Column, row, col string) string {
@@ -77,7 +81,7 @@ func (d dialect) timeShape(c Column, row, col string) string {
 		if c.Field == nil && row == "" {
 			return ""
 		}
-		return col + " >= '0001-01-01 00:00:00Z' AND " + col + " < '10000-01-01 00:00:00Z'"
+		return col + " >= " + firstTime + " AND " + col + " < " + endOfTime
 	case sqlite:
 		return sqliteTime(col)
 	}
@@ -94,11 +98,21 @@ func sqliteTime(col string) string {
 func (d dialect) scalarShape(t ir.Type, col string) string {
 	switch d {
 	case postgres:
-		return ""
+		return postgresScalar(t)
 	case sqlite:
 		return sqliteScalar(t, col)
 	}
 	panic(ir.NoForm("ddl.scalarShape", d))
+}
+
+// postgresScalar is "" for each type that PostgreSQL has too.
+func postgresScalar(t ir.Type) string {
+	switch t.Base {
+	case ir.String, ir.Int, ir.Bool, ir.Duration, ir.UUID, ir.JSON:
+		return ""
+	case ir.Time, ir.ListOf, ir.EnumOf: // have shapes of their own
+	}
+	panic(ir.NoForm("ddl.postgresScalar", t.Base))
 }
 
 func sqliteScalar(t ir.Type, col string) string {
@@ -132,12 +146,19 @@ func (d dialect) listShape(t ir.Type, col string) string {
 	panic(ir.NoForm("ddl.listShape", d))
 }
 
+// postgresList looks into the elements, which have the type of the array, and no NULL among them.
 func postgresList(t ir.Type, col string) string {
-	switch {
-	case isNested(t):
+	const present = "array_position(%s, NULL) IS NULL"
+	switch t.Elem.Base {
+	case ir.ListOf:
 		return "jsonb_typeof(" + col + ") = 'array'"
-	case t.Elem.Base == ir.EnumOf:
+	case ir.EnumOf:
 		return col + " <@ ARRAY[" + quoteAll(enumWords(t.Elem.Enum)) + "]"
+	case ir.Time:
+		return fmt.Sprintf(present+" AND "+firstTime+" <= ALL (%[1]s) AND "+endOfTime+" > ALL (%[1]s)", col)
+	case ir.String, ir.Int, ir.Bool, ir.Duration, ir.UUID:
+		return fmt.Sprintf(present, col)
+	case ir.JSON: // is no element
 	}
-	return "array_position(" + col + ", NULL) IS NULL"
+	panic(ir.NoForm("ddl.postgresList", t.Elem.Base))
 }

@@ -2,13 +2,17 @@ package ddl_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fsmgen/fsmgen/gen/ddl"
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // TestValuesReachTheDatabase binds a value of every type as an argument and
@@ -55,6 +59,82 @@ func TestValuesReachTheDatabase(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestElementsHaveTheirType: a list holds what a column of the type of its elements would.
+func TestElementsHaveTheirType(t *testing.T) {
+	id, at := strings.Trim(sampleID, "'"), strings.Trim(noon, "'")
+	eachDatabase(t, func(t *testing.T, db *database) {
+		db.create(t, clauseMachine(t, "i exists false"))
+		for _, c := range []struct{ field, good, bad string }{
+			{"ids", id, "00000000-0000-4000-8000-00000000000g"},
+			{"ids", id, id + "0"},
+			{"at", at, "2026-02-30T12:00:00.000000Z"},
+			{"at", at, "infinity"},
+			{"at", "9999-12-31T23:59:59.999999Z", "0000-01-01T00:00:00.000000Z"},
+			{"at", "0001-01-01T00:00:00.000000Z", "soon"},
+		} {
+			if err := db.try(t, firstClause(row{c.field: db.list(c.good, c.good)})); err != nil {
+				t.Errorf("%s of %s: %v", c.field, c.good, err)
+			}
+			if err := db.try(t, firstClause(row{c.field: db.list(c.good, c.bad)})); err == nil {
+				t.Errorf("%s of %s is accepted", c.field, c.bad)
+			}
+		}
+	})
+}
+
+// TestListsComeBack: what generated code makes of a list of each type is stored, and read back.
+func TestListsComeBack(t *testing.T) {
+	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	eachDatabase(t, func(t *testing.T, db *database) {
+		m := clauseMachine(t, "i exists false")
+		db.create(t, m)
+		tried := []ir.Base{ir.JSON, ir.ListOf} // are no elements
+		for n, c := range []struct {
+			field string
+			list  any
+		}{
+			{"l", []string{"it's", ""}},
+			{"n", []int64{-1, 2}},
+			{"ids", []fsm.UUID{{1}, {}}},
+			{"at", []time.Time{at, at.Add(time.Microsecond)}},
+			{"flags", []bool{true, false}},
+			{"waits", []time.Duration{time.Hour, -1}},
+			{"colours", []string{"red", "light-blue"}},
+		} {
+			tried = append(tried, fieldNamed(t, m, c.field).Type.Elem.Base)
+			id := fmt.Sprintf("'00000000-0000-4000-8000-%012d'", n)
+			stmt := firstClause(row{"clause_id": id, c.field: db.mark})
+			if _, err := db.conn.ExecContext(context.Background(), stmt, db.listArgument(t, c.list)); err != nil {
+				t.Errorf("%T: %v", c.list, err)
+				continue
+			}
+			read := reflect.New(reflect.TypeOf(c.list))
+			query := "SELECT CAST(" + c.field + " AS text) FROM clause_records WHERE clause_id = " + id
+			if err := db.conn.QueryRowContext(context.Background(), query).Scan(fsm.Into(read.Interface())); err != nil || !reflect.DeepEqual(read.Elem().Interface(), c.list) {
+				t.Errorf("%T: %v is read back as %v, %v", c.list, c.list, read.Elem(), err)
+			}
+		}
+		for _, base := range ir.BaseTypes() {
+			if !slices.Contains(tried, base) {
+				t.Errorf("this test has no list of %s", base)
+			}
+		}
+	})
+}
+
+// listArgument is a list as a store sends it.
+func (db *database) listArgument(t *testing.T, list any) any {
+	t.Helper()
+	if db.arrays {
+		return fsm.Plain(list)
+	}
+	text, err := json.Marshal(fsm.Plain(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // TestValuesOfNoType are errors, not guesses.

@@ -23,8 +23,8 @@ type column struct{ dest any }
 func (c column) Scan(src any) error { return assign(c.dest, src) }
 
 // Plain returns what a store sends to its driver for a field of a record: nil,
-// string, int64, bool, time.Time, []string or []int64. Enums, UUIDs and JSON
-// are strings, durations are nanoseconds.
+// string, int64, bool, time.Time, []string, []int64 or []bool. Enums, UUIDs and
+// JSON are strings, durations are nanoseconds.
 func Plain(v any) any {
 	switch v := v.(type) {
 	case nil, string, int64, bool, []string, []int64:
@@ -47,15 +47,28 @@ func Plain(v any) any {
 	return v
 }
 
-// plainList renders the elements of a list whose type is not plain as text.
-func plainList(list reflect.Value) []string {
-	out := make([]string, list.Len())
-	for i := range out {
-		text, err := toText(list.Index(i).Interface())
+// plainList returns the elements of a list as they are stored: bools as they are, durations as
+// numbers, and all others whose type is not plain as text.
+func plainList(list reflect.Value) any {
+	switch elem := list.Type().Elem(); {
+	case elem == reflect.TypeFor[bool]():
+		return elements(list, func(v any) bool { return v.(bool) })
+	case elem == reflect.TypeFor[time.Duration]():
+		return elements(list, func(v any) int64 { return int64(v.(time.Duration)) })
+	}
+	return elements(list, func(v any) string {
+		text, err := toText(v)
 		if err != nil {
-			continue
+			return ""
 		}
-		out[i] = text
+		return text
+	})
+}
+
+func elements[T any](list reflect.Value, of func(any) T) []T {
+	out := make([]T, list.Len())
+	for i := range out {
+		out[i] = of(list.Index(i).Interface())
 	}
 	return out
 }

@@ -64,7 +64,8 @@ func TestPlainIsWhatIntoReads(t *testing.T) {
 		{fsm.UUID{}, "00000000-0000-0000-0000-000000000000"}, {fsm.JSON("{}"), "{}"},
 		{fsm.None[int64](), nil}, {fsm.Some(int64(2)), int64(2)}, {fsm.Some(fsm.JSON("[]")), "[]"},
 		{[]string{"a"}, []string{"a"}}, {[]mood{1, 2}, []string{"calm", "wild"}}, {fsm.Some([]mood{2}), []string{"wild"}},
-		{[]time.Time{at}, []string{at.Format(fsm.TimeLayout)}},
+		{[]time.Time{at}, []string{at.Format(fsm.TimeLayout)}}, {[]bool{true}, []bool{true}}, {[]bool(nil), []bool{}},
+		{[]time.Duration{time.Second}, []int64{1e9}}, {[]fsm.UUID{{}}, []string{"00000000-0000-0000-0000-000000000000"}},
 	} {
 		if got := fsm.Plain(tt.v); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("Plain(%v) = %v (%T), want %v", tt.v, got, got, tt.want)
