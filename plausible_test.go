@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -14,8 +15,8 @@ import (
 // TestNoPlausibleDefaults: where the compiler, the runtime or a proof looks at a word of a closed
 // vocabulary, a new word gets no meaning by itself. A switch over one names every value
 // (the linter exhaustive), and its default, if it has one, ends in an error. A chain of
-// comparisons with several words has no default either: it is a switch in disguise. What differs
-// between the databases, or between the delivery classes, is a switch, a trait or a property.
+// comparisons with several words has no default either, and no condition joins them: both are a
+// switch in disguise. What differs between the databases, or between the delivery classes, is a switch, a trait or a property.
 func TestNoPlausibleDefaults(t *testing.T) {
 	t.Parallel()
 	words := vocabularies(t)
@@ -100,6 +101,10 @@ func TestPlausibleDefaultsBite(t *testing.T) {
 		`switch { case op == ir.Eq: return 1; case op == ir.Ne: return 2; default: return 3 }`: "chain",
 		`switch { case op == ir.Eq: return 1; case found: return 2; default: return 3 }`:       "",
 		`if op == ir.Eq { return 1 } else if op == ir.Ne { return 2 } else { return 3 }`:       "chain",
+		`if op == ir.Eq || op == ir.Ne { return 1 }`:                                           "a condition joins",
+		`return op != ir.Eq && (found || op != ir.Ne)`:                                         "a condition joins",
+		`return op == ir.Eq || other == ir.Ne`:                                                 "",
+		`return op == ir.Eq && found`:                                                          "",
 		`if op == ir.Eq { return 1 } else { return 3 }`:                                        "",
 		`if d == ir.Keyed { return 1 }`:                                                        "delivery class",
 		`if d == attacks.InSQLite { return 1 }`:                                                "database",
@@ -131,6 +136,7 @@ func (v vocabulary) plausible(fset *token.FileSet, file *ast.File) (seen int, fa
 	v = v.in(file.Name.Name)
 	fault := func(n ast.Node, text string) { faults = append(faults, fset.Position(n.Pos()).String()+": "+text) }
 	chained := map[*ast.IfStmt]bool{}
+	joined := map[ast.Expr]bool{} // parts of a condition that was looked at
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SwitchStmt:
@@ -162,6 +168,13 @@ func (v vocabulary) plausible(fset *token.FileSet, file *ast.File) (seen int, fa
 				fault(n, "what follows a switch over "+of+" gives new words a meaning: end in ir.NoForm")
 			}
 		case *ast.BinaryExpr:
+			if of := v.joins(n); of != "" && !joined[n] {
+				seen++
+				fault(n, "a condition joins comparisons with words of "+of+", and has an answer for every other: write a switch that names every value")
+			}
+			for _, part := range []ast.Expr{n.X, n.Y} {
+				joined[part], joined[ast.Unparen(part)] = true, true
+			}
 			of, _ := v.compared(n)
 			switch {
 			case v.comparesDatabase(n):
@@ -268,6 +281,36 @@ func (v vocabulary) collect(expr ast.Expr, named map[string][]string) {
 			named[of] = append(named[of], nameOf(e.Y))
 		}
 	}
+}
+
+// joins returns the vocabulary of which a condition compares one operand with several words,
+// joined by && or ||.
+func (v vocabulary) joins(e *ast.BinaryExpr) string {
+	if e.Op != token.LOR && e.Op != token.LAND {
+		return ""
+	}
+	named := map[string]map[string][]string{} // by operand and vocabulary
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.BinaryExpr:
+			if of, ok := v.compared(n); ok {
+				operand := types.ExprString(n.X)
+				if named[operand] == nil {
+					named[operand] = map[string][]string{}
+				}
+				named[operand][of] = append(named[operand][of], nameOf(n.Y))
+			}
+		}
+		return true
+	})
+	for _, words := range named {
+		if of := several(words); of != "" {
+			return of
+		}
+	}
+	return ""
 }
 
 // comparesDatabase reports whether e compares with a database: a constant, or its name as a

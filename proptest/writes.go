@@ -67,8 +67,14 @@ func (w *walk) guards(s interp.Step) {
 // closed reports whether a guard of r is false whatever the event brings.
 func closed(r *ir.Row, rec *interp.Record) bool {
 	old := func(o *ir.Operand) bool {
-		side := r.Source(o).Side
-		return side == ir.Before || side == ir.Constant
+		switch side := r.Source(o).Side; side {
+		case ir.Before, ir.Constant:
+			return true
+		case ir.Unknown, ir.After, ir.StepTime:
+			return false
+		default:
+			panic(ir.NoForm("proptest.closed", side))
+		}
 	}
 	return slices.ContainsFunc(r.When, func(c *ir.Clause) bool {
 		return r.Decided(c) && old(&c.Left) && (c.Op.Presence() || old(&c.Right)) && !domain.Eval(c, reader(rec, rec.State))

@@ -90,7 +90,7 @@ func TestListsComeBack(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *database) {
 		m := clauseMachine(t, "i exists false")
 		db.create(t, m)
-		tried := []ir.Base{ir.JSON, ir.ListOf} // are no elements
+		var tried []ir.Base
 		for n, c := range []struct {
 			field string
 			list  any
@@ -117,7 +117,7 @@ func TestListsComeBack(t *testing.T) {
 			}
 		}
 		for _, base := range ir.BaseTypes() {
-			if !slices.Contains(tried, base) {
+			if base.InLists() && !slices.Contains(tried, base) {
 				t.Errorf("this test has no list of %s", base)
 			}
 		}

@@ -219,7 +219,7 @@ func (b *builder) link(v Var, t ir.Type) int {
 	switch {
 	case v.Param != nil:
 		b.literals[i] = append(b.literals[i], v.Param.Default)
-	case v.Special == ir.StateName || v.Special == ir.FromName:
+	case v.Special.NamesState():
 		b.literals[i] = b.stateNames()
 	}
 	return i

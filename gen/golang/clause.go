@@ -242,15 +242,21 @@ func order(op ir.Op, l, r value) test {
 }
 
 func orderOfTimes(op ir.Op, l, r value) test {
-	method := "Before"
-	if op == ir.Gt || op == ir.Le {
-		method = "After"
+	is := func(method string) test {
+		return plain(func() *jen.Statement { return l.code().Dot(method).Call(r.code()) })
 	}
-	t := plain(func() *jen.Statement { return l.code().Dot(method).Call(r.code()) })
-	if op == ir.Le || op == ir.Ge {
-		return opposite(t)
+	switch op {
+	case ir.Lt:
+		return is("Before")
+	case ir.Ge:
+		return opposite(is("Before"))
+	case ir.Gt:
+		return is("After")
+	case ir.Le:
+		return opposite(is("After"))
+	case ir.Eq, ir.Ne, ir.Exists, ir.NotExists, ir.In, ir.NotIn, ir.Contains, ir.Matches: // are no order
 	}
-	return t
+	panic(ir.NoForm("golang.orderOfTimes", op))
 }
 
 // inverse is the Go operator that holds where op does not.

@@ -267,10 +267,13 @@ func (g *generator) fillKey(ev *ir.Event) (keyText, test) {
 // keyPartText is a present value as a part of a key: equal values read alike,
 // whatever the time zone.
 func (g *generator) keyPartText(v value) *jen.Statement {
-	if v.typ.Base == ir.Time || v.typ.Base == ir.ListOf {
+	switch v.typ.Base {
+	case ir.Time, ir.ListOf:
 		return g.fsm("Text").Call(v.code())
+	case ir.String, ir.Int, ir.Bool, ir.Duration, ir.UUID, ir.JSON, ir.EnumOf:
+		return g.text(v)
 	}
-	return g.text(v)
+	panic(ir.NoForm("golang.keyPartText", v.typ.Base))
 }
 
 // keyPart is a field of the event, or else of the record.

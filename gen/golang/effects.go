@@ -35,7 +35,7 @@ func (g *generator) items(e *ir.Effect) []item {
 // the system is optional.
 func valueType(x *ir.Expr) ir.Type {
 	t := x.Type
-	if x.A.Special == ir.FromName || x.A.Special == ir.ActorID || x.Kind == ir.Null {
+	if x.A.Special.MayBeAbsent() || x.Kind == ir.Null {
 		t.Optional = true
 	}
 	return t

@@ -153,8 +153,19 @@ func (g *generator) checkPayload(ev *ir.Event) []jen.Code {
 // a time and of the microsecond that it lies in.
 func needsInstant(row *ir.Row) bool {
 	return slices.ContainsFunc(row.When, func(c *ir.Clause) bool {
-		return c.Right.Special == ir.Now && c.Op != ir.Gt && c.Op != ir.Le
+		return c.Right.Special == ir.Now && !wholeSide(c.Op)
 	}) || slices.ContainsFunc(decided(row), exprReadsNow)
+}
+
+// wholeSide reports whether what is whole is on the same side of a time and of its microsecond.
+func wholeSide(op ir.Op) bool {
+	switch op {
+	case ir.Gt, ir.Le:
+		return true
+	case ir.Eq, ir.Ne, ir.Lt, ir.Ge, ir.Exists, ir.NotExists, ir.In, ir.NotIn, ir.Contains, ir.Matches:
+		return false
+	}
+	panic(ir.NoForm("golang.wholeSide", op))
 }
 
 func exprReadsNow(x *ir.Expr) bool { return x.A.Special == ir.Now || x.B.Special == ir.Now }

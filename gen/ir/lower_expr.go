@@ -124,7 +124,7 @@ func (lo *lowering) assignable(e Expr, want Type, at diag.Span) bool {
 	if want.Base == "" {
 		return true
 	}
-	stateText := e.A.Special == StateName || e.A.Special == FromName
+	stateText := e.A.Special.NamesState()
 	if !sameType(want, e.Type) || stateText && want.Base != String {
 		lo.errorf(CodeType, at, "assign a value of type "+want.String(), "%s has type %s, not %s", e.Text, e.Type, want)
 		return false

@@ -34,11 +34,18 @@ func (lo *lowering) literalName(text string, at diag.Span, want Type, means stri
 
 // clauseLiteral looks at the right side of `==` and `!=`.
 func (lo *lowering) clauseLiteral(c *Clause, n *names) {
-	op := In
-	if c.Op == Ne {
+	var op Op
+	switch c.Op {
+	case Eq:
+		op = In
+	case Ne:
 		op = NotIn
+	case Lt, Gt, Le, Ge, Exists, NotExists, In, NotIn, Contains, Matches:
+		return
+	default:
+		panic(NoForm("ir.clauseLiteral", c.Op))
 	}
-	if (c.Op == Eq || c.Op == Ne) && c.Right.Type.Base == String && c.Left.Special == "" {
+	if c.Right.Type.Base == String && c.Left.Special == "" {
 		lo.literalName(c.Right.Text, c.Right.Span, c.Right.Type, "if the text is meant, write "+c.Left.Text+" "+string(op)+" ["+c.Right.Text+"]", n)
 	}
 }

@@ -133,7 +133,7 @@ func (lo *lowering) baseType(text string, at diag.Span) Type {
 	}
 	if m := listType.FindStringSubmatch(text); m != nil {
 		elem := lo.baseType(m[1], at)
-		if elem.Base == ListOf || elem.Base == JSON {
+		if !elem.Base.InLists() {
 			lo.errorf(syntax.CodeShape, at, "use json for nested data", "a list of %s is not a type", elem)
 		}
 		return Type{Base: ListOf, Elem: &elem}
@@ -156,7 +156,7 @@ func (lo *lowering) baseType(text string, at diag.Span) Type {
 
 // scalars lists the base types that are written as one word.
 func scalars() []Base {
-	return slices.DeleteFunc(BaseTypes(), func(b Base) bool { return b == ListOf || b == EnumOf })
+	return slices.DeleteFunc(BaseTypes(), func(b Base) bool { return !b.IsWord() })
 }
 
 // literal reads n as a value of type t; absent is nil.

@@ -290,3 +290,48 @@ func (c *Clause) AssertsPresence() bool {
 	}
 	panic(NoForm("ir.Clause.AssertsPresence", c.Op))
 }
+
+// NamesState reports whether s is the name of a state.
+func (s Special) NamesState() bool {
+	switch s {
+	case StateName, FromName:
+		return true
+	case "", Now, ActorID, ErrorText:
+		return false
+	}
+	panic(NoForm("ir.Special.NamesState", s))
+}
+
+// MayBeAbsent reports whether some steps have no s: a creation has no old state, the system no
+// id.
+func (s Special) MayBeAbsent() bool {
+	switch s {
+	case FromName, ActorID:
+		return true
+	case "", Now, StateName, ErrorText:
+		return false
+	}
+	panic(NoForm("ir.Special.MayBeAbsent", s))
+}
+
+// IsWord reports whether b is written as one word.
+func (b Base) IsWord() bool {
+	switch b {
+	case String, Int, Bool, Time, Duration, UUID, JSON:
+		return true
+	case ListOf, EnumOf:
+		return false
+	}
+	panic(NoForm("ir.Base.IsWord", b))
+}
+
+// InLists reports whether a list may hold values of b.
+func (b Base) InLists() bool {
+	switch b {
+	case String, Int, Bool, Time, Duration, UUID, EnumOf:
+		return true
+	case JSON, ListOf:
+		return false
+	}
+	panic(NoForm("ir.Base.InLists", b))
+}

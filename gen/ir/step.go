@@ -31,7 +31,7 @@ func (r *Row) Source(o *Operand) Source {
 		return Source{Side: Constant, Value: o.Literal}
 	case o.Special == Now:
 		return Source{Side: StepTime}
-	case o.Special == StateName || o.Special == FromName:
+	case o.Special.NamesState():
 		if r.From == nil {
 			return Source{Side: Constant}
 		}
@@ -136,7 +136,15 @@ func (r *Row) determinesSum(a *Assign) bool {
 // determines reports whether o is found elsewhere than in target.
 func (r *Row) determines(target *Field, o *Operand) bool {
 	s := r.Source(o)
-	return s.Side != Unknown && (s.Side != After || s.Field != target)
+	switch s.Side {
+	case Unknown:
+		return false
+	case Constant, Before, StepTime:
+		return true
+	case After:
+		return s.Field != target
+	}
+	panic(NoForm("ir.determines", s.Side))
 }
 
 // Rivals returns the rows that win over r where they hold, whoever fires.

@@ -200,7 +200,7 @@ func (set scenarioSet) chooseShared(p plan, past map[string][]entry, every bool)
 func byWorkers(entries []entry) []entry {
 	work := map[Hit]bool{}
 	for _, e := range entries {
-		if e.Entry == passed && (e.Kind == Answer || e.Kind == Deadline) {
+		if e.Entry == passed && e.Kind.steps() {
 			work[e.hit()] = true
 		}
 	}

@@ -110,6 +110,17 @@ func sharedPoints(k Kind) []Point {
 	panic(ir.NoForm("crash.sharedPoints", k))
 }
 
+// steps reports whether a worker takes a step in a task of kind k.
+func (k Kind) steps() bool {
+	switch k {
+	case Answer, Deadline:
+		return true
+	case Create, Fire, Chain, Started, Deliver, Retry, DeadLetter, Requeue, Cleanup, InTx, Idempotent, Keyed, Queryable, AtMostOnce:
+		return false
+	}
+	panic(ir.NoForm("crash.Kind.steps", k))
+}
+
 // Window is a point of one kind of task of one machine.
 type Window struct {
 	Machine string

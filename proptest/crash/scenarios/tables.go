@@ -19,13 +19,24 @@ type rowKey struct {
 	key   string
 }
 
+// few reports whether a type has few values.
+func few(b ir.Base) bool {
+	switch b {
+	case ir.Bool, ir.EnumOf:
+		return true
+	case ir.String, ir.Int, ir.Time, ir.Duration, ir.UUID, ir.JSON, ir.ListOf:
+		return false
+	}
+	panic(ir.NoForm("scenarios.few", b))
+}
+
 // signature tells rows apart by their enums and bools.
 func (all rows) signature() string {
 	var out []string
 	for at, row := range all {
 		text := " " + at.table.Text
 		for _, c := range at.table.Columns {
-			if c.Type.Base == ir.Bool || c.Type.Base == ir.EnumOf {
+			if few(c.Type.Base) {
 				text += fmt.Sprint(" ", row[c])
 			}
 		}
