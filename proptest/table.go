@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -128,26 +129,13 @@ var kinds = map[ir.EffectKind]fsm.EffectKind{
 	ir.Update: fsm.EffectUpdate, ir.Delete: fsm.EffectDelete, ir.Start: fsm.EffectStart,
 }
 
-func describeEffect(e fsm.EffectInfo) string {
-	return fmt.Sprintf("%s: %s %s of %q, delivery %q, destination %q, work %v, cleanup %q, fails %v, lost %v, labels %q, buckets %v",
-		e.Name, e.Kind, e.Metric, e.Of, e.Delivery, e.Destination, e.Work, e.Cleanup, e.HasFails, e.HasLost, e.Labels, e.Buckets)
-}
+func describeEffect(e fsm.EffectInfo) string { return fmt.Sprintf("%+v", e) }
 
-// effectInfos is what the spec says of effects and metrics, as far as
-// describeEffect tells it.
+// effectInfos is what the spec says of effects and metrics.
 func effectInfos(m *ir.Machine) []fsm.EffectInfo {
 	var out []fsm.EffectInfo
 	for _, e := range m.Effects {
-		info := fsm.EffectInfo{
-			Name: e.Text, Kind: kinds[e.Kind], Delivery: fsm.Delivery(e.Delivery), Work: e.IsWork(), HasFails: e.Fails != nil, HasLost: e.Lost != nil,
-		}
-		if e.Kind == ir.Call {
-			info.Destination = cmp.Or(e.To, e.Text)
-		}
-		if e.Cleanup != nil {
-			info.Cleanup = e.Cleanup.Text
-		}
-		out = append(out, info)
+		out = append(out, effectInfo(m, e))
 	}
 	for _, x := range m.Metrics {
 		info := fsm.EffectInfo{Name: x.Text, Kind: fsm.EffectMetric, Metric: string(x.Type), Of: fsm.Observed(x.Of), Buckets: x.Buckets}
@@ -157,4 +145,45 @@ func effectInfos(m *ir.Machine) []fsm.EffectInfo {
 		out = append(out, info)
 	}
 	return out
+}
+
+func effectInfo(m *ir.Machine, e *ir.Effect) fsm.EffectInfo {
+	info := fsm.EffectInfo{
+		Name: e.Text, Kind: kinds[e.Kind], Delivery: fsm.Delivery(e.Delivery), Work: e.IsWork(),
+		HasFails: e.Fails != nil, HasLost: e.Lost != nil, HasRetry: e.Retry != nil,
+	}
+	switch e.Kind {
+	case ir.Call:
+		info.Destination = cmp.Or(e.To, e.Text)
+		for _, w := range e.With {
+			if w.Value.Kind == ir.Read && w.Value.A.Field == m.ID {
+				info.RecordIDs = append(info.RecordIDs, w.Name)
+			}
+		}
+	case ir.Log:
+		info.Level, info.Message = string(e.Level), e.Doc
+	case ir.Upsert, ir.Update, ir.Delete:
+		info.Table, info.Machine = e.Table.Text, e.Table.Machine.Text
+	case ir.Start:
+		info.Machine = e.Machine.Text
+	default:
+		panic(ir.NoForm("proptest.effectInfo", e.Kind))
+	}
+	if e.Retry != nil && e.Retry.Retry != nil {
+		r := e.Retry.Retry
+		info.Retry = fsm.RetryPolicy{First: written(r.First), Max: written(r.Max), Factor: r.Factor, Jitter: r.Jitter, Attempts: r.Attempts}
+	}
+	if e.Cleanup != nil {
+		info.Cleanup = e.Cleanup.Text
+	}
+	if e.Lock != nil {
+		info.Lock = fsm.Lock{Key: e.Lock.Key.String(), TTL: written(e.Lock.TTL)}
+	}
+	return info
+}
+
+// written is a duration of a spec. The lowering has refused one that is none.
+func written(text string) time.Duration {
+	d, _ := time.ParseDuration(text)
+	return d
 }
