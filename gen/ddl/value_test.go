@@ -61,6 +61,33 @@ func TestValuesReachTheDatabase(t *testing.T) {
 	})
 }
 
+// TestColumnsHaveTheirType: a column of each type refuses a text that is no value of it. A string
+// column takes every text.
+func TestColumnsHaveTheirType(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, db *database) {
+		m := clauseMachine(t, "i exists false")
+		db.create(t, m)
+		tried := []ir.Base{ir.String}
+		for field, texts := range map[string][]string{
+			"i": {"three", "1.5"}, "b": {"maybe"}, "e": {"RED", ""}, "d": {"1h"}, "o": {"{a"}, "l": {"no list", "1"},
+			"t": {"soon", "infinity", "2026-02-30T12:00:00.000000Z"},
+			"x": {"1", "00000000-0000-4000-8000-00000000000g"},
+		} {
+			tried = append(tried, fieldNamed(t, m, field).Type.Base)
+			for _, text := range texts {
+				if err := db.try(t, firstClause(row{field: "'" + text + "'"})); err == nil {
+					t.Errorf("a column of type %s holds %q", fieldNamed(t, m, field).Type, text)
+				}
+			}
+		}
+		for _, base := range ir.BaseTypes() {
+			if !slices.Contains(tried, base) {
+				t.Errorf("this test has no text that is no %s", base)
+			}
+		}
+	})
+}
+
 // TestElementsHaveTheirType: a list holds what a column of the type of its elements would.
 func TestElementsHaveTheirType(t *testing.T) {
 	id, at := strings.Trim(sampleID, "'"), strings.Trim(noon, "'")
