@@ -108,7 +108,7 @@ func (c *Channel) Look(ctx context.Context, key string) (sight posts.Sight, err 
 	err = c.do(ctx, http.MethodGet, key, nil, func(answer *http.Response) error {
 		switch answer.StatusCode {
 		case http.StatusOK:
-			sight, err = seen(answer.Body)
+			sight, err = seen(answer)
 			return err
 		case http.StatusNotFound, http.StatusGone:
 			return nil
@@ -121,10 +121,14 @@ func (c *Channel) Look(ctx context.Context, key string) (sight posts.Sight, err 
 	return sight, nil
 }
 
-// seen hashes a body. One that is longer than a post may be is not read to its end.
-func seen(body io.Reader) (posts.Sight, error) {
+// seen hashes a body. One that is longer than a post may be is not read to its end. Of one that is
+// encoded, other than the transport decodes, the bytes are not those of a post.
+func seen(answer *http.Response) (posts.Sight, error) {
+	if encoding := answer.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return posts.Sight{}, fmt.Errorf("the post comes in the encoding %q, which the request does not accept", encoding)
+	}
 	h := sha256.New()
-	n, err := io.Copy(h, io.LimitReader(body, posts.MaxContent+1))
+	n, err := io.Copy(h, io.LimitReader(answer.Body, posts.MaxContent+1))
 	switch {
 	case err != nil:
 		return posts.Sight{}, err
@@ -141,7 +145,6 @@ func (c *Channel) do(ctx context.Context, method, key string, content []byte, an
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Accept-Encoding", "identity") // the hash is that of the bytes
 	if method == http.MethodPut {
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Idempotency-Key", key)

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -205,6 +206,33 @@ func TestAnErrorIsShort(t *testing.T) {
 	err := ch.Publish(t.Context(), "key", []byte("x"))
 	if err == nil || !strings.Contains(err.Error(), "not an admin of the channel") || len(err.Error()) > 2000 || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestEncodings: the hash is that of the content, and an encoding that can't be read is no look.
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	content := []byte(strings.Repeat("content ", 100))
+	for encoding, legible := range map[string]bool{"": true, "identity": true, "gzip": true, "br": false} {
+		_, ch := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if encoding != "" {
+				w.Header().Set("Content-Encoding", encoding)
+			}
+			if encoding != "gzip" {
+				_, _ = w.Write(content)
+				return
+			}
+			if !strings.Contains(r.Header.Get("Accept-Encoding"), encoding) {
+				t.Errorf("accepted is %q", r.Header.Get("Accept-Encoding"))
+			}
+			compressed := gzip.NewWriter(w)
+			_, _ = compressed.Write(content)
+			_ = compressed.Close()
+		}))
+		sight, err := ch.Look(t.Context(), "key")
+		if legible && (err != nil || sight != (posts.Sight{Seen: true, Hash: posts.Hash(content)})) || !legible && err == nil {
+			t.Errorf("a look at %q found %+v, %v", encoding, sight, err)
+		}
 	}
 }
 
