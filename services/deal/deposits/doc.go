@@ -20,6 +20,9 @@
 // of the network. The money itself is booked by the deal, which knows what it is for. Amounts are nano
 // TON; jettons have no place here.
 //
+// [Funds] books what comes to the escrow wallet from elsewhere, by a watcher of its own. With both, the
+// ledger has all that the wallets have, to the nano, once no message is on its way.
+//
 // # What it needs
 //
 // An engine with the machine transfer, and a ledger in its database.

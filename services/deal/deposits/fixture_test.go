@@ -53,6 +53,7 @@ type world[T any] struct {
 	transfers *transfer.Client[T]
 	engine    *engine.Engine[T]
 	credits   *deposits.Credits[T]
+	funds     *deposits.Funds[T]
 	deals     map[ton.Address]fsm.UUID
 
 	mu        sync.Mutex
@@ -80,6 +81,8 @@ func newWorld[T any](t *testing.T, db dbtest.Database[T], books *ledger.Ledger[T
 	w.escrow, err = ton.NewHighload(ton.HighloadConfig{Client: w.client, Key: key, Subwallet: 1 << 31})
 	w.must(err)
 	w.addresses, err = deposits.NewAddresses(db, db.Statements, public())
+	w.must(err)
+	w.funds, err = deposits.NewFunds(w.addresses, books, w.escrow.Address())
 	w.must(err)
 	w.engine = w.newEngine(db.Store)
 	w.transfers = transfer.In(w.engine)

@@ -25,3 +25,10 @@ CREATE TABLE IF NOT EXISTS deal_deposits (
     paid_at  timestamptz NOT NULL,
     PRIMARY KEY (address, lt, hash)
 );
+
+-- The last transaction of each escrow wallet that is known.
+CREATE TABLE IF NOT EXISTS deal_funds (
+    wallet      varchar(67) NOT NULL PRIMARY KEY,
+    cursor_lt   bigint      NOT NULL CHECK (cursor_lt >= 0),
+    cursor_hash varchar(64) NOT NULL
+);

@@ -66,6 +66,12 @@ func Stray(deal fsm.UUID, tx string, paid int64) Entry {
 	return entry(deal, depositCause(tx), Line{ExternalTON, Suspense, paid})
 }
 
+// Endowed books money that an operator has put into the escrow wallet, for the fees of the network. deal
+// is that of what belongs to no deal.
+func Endowed(deal fsm.UUID, tx string, paid int64) Entry {
+	return entry(deal, depositCause(tx), Line{ExternalTON, NetworkFees, paid})
+}
+
 // Released books the end of a deal that was carried out: the escrow goes to the owner, less
 // commission and fees (document 003, States, COMPLETED_RELEASED).
 func Released(deal fsm.UUID, owner int64, s Shares) Entry {

@@ -21,8 +21,8 @@ type World[T any] struct {
 }
 
 // Check fails the test for each difference. No message may be on its way. Money that came to the
-// escrow wallet from elsewhere than the deals' addresses is what an operator has put there: it is in
-// no books.
+// escrow wallet from elsewhere than the deals' addresses is what an operator has put there. It may be in no
+// books; if it is, its deal is that of zeros.
 func (w World[T]) Check(t testing.TB) {
 	t.Helper()
 	if n := w.Chain.InFlight(); n > 0 {
@@ -50,13 +50,24 @@ func (w World[T]) checkBalances(t testing.TB, books books, history map[ton.Addre
 		chain += int64(w.Chain.Balance(library(wallet)))
 	}
 	for _, tx := range history[w.Escrow] {
-		if _, ours := w.Deposits[tx.from]; tx.credited && !ours {
+		if _, booked := books.deposits[endowment(tx)]; w.strange(tx) && !booked {
 			put += int64(tx.nano) - int64(tx.fees)
 		}
 	}
 	if chain-put != -books.external {
 		t.Errorf("oracle: the wallets have %d, of which an operator has put in %d, and the ledger says %d: a difference of %d", chain, put, -books.external, chain-put+books.external)
 	}
+}
+
+// strange reports whether a transaction of the escrow wallet has credited money from elsewhere.
+func (w World[T]) strange(tx transaction) bool {
+	_, ours := w.Deposits[tx.from]
+	return tx.credited && tx.nano > 0 && !ours
+}
+
+// endowment is what books money that an operator has put into the escrow wallet.
+func endowment(tx transaction) deposit {
+	return deposit{fsm.UUID{}.String(), "deposit:" + tx.hash.String()}
 }
 
 // checkPayments compares the messages that have arrived with the transfers that are confirmed.
@@ -118,6 +129,14 @@ func (w World[T]) checkDeposits(t testing.TB, books books, history map[ton.Addre
 			seen[deal.String()]++
 			if booked := books.deposits[deposit{deal.String(), "deposit:" + tx.hash.String()}]; booked != int64(tx.nano) {
 				t.Errorf("oracle: deposit %s of deal %s is %d, and %d are booked", tx.hash, deal, tx.nano, booked)
+			}
+		}
+	}
+	for _, tx := range history[w.Escrow] {
+		if booked, ok := books.deposits[endowment(tx)]; ok && w.strange(tx) {
+			seen[fsm.UUID{}.String()]++
+			if booked != int64(tx.nano) {
+				t.Errorf("oracle: %d were put into the escrow wallet, and %d are booked", tx.nano, booked)
 			}
 		}
 	}
