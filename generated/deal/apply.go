@@ -34,15 +34,29 @@ func (Withdraw) fire(r *Record, c Call) (Steps, error)       { return r.Withdraw
 func (Agree) fire(r *Record, c Call) (Steps, error)          { return r.Agree(c.By, c.Now) }
 func (Cancel) fire(r *Record, c Call) (Steps, error)         { return r.Cancel(c.By, c.Now) }
 func (MutualCancel) fire(r *Record, c Call) (Steps, error)   { return r.MutualCancel(c.By, c.Now) }
-func (Expire) fire(r *Record, c Call) (Steps, error)         { return r.Expire(c.By, c.Now) }
-func (e AddressReady) fire(r *Record, c Call) (Steps, error) { return r.AddressReady(e, c.By, c.Now) }
-func (e DepositConfirmed) fire(r *Record, c Call) (Steps, error) {
-	return r.DepositConfirmed(e, c.By, c.Now)
+func (Expire) fire(r *Record, c Call) (Steps, error)         { return r.fireExpire(c.By, c.Now) }
+func (Overdue) fire(r *Record, c Call) (Steps, error)        { return r.fireOverdue(c.By, c.Now) }
+func (e AddressReady) fire(r *Record, c Call) (Steps, error) {
+	return r.AddressReady(e, c.By, c.Params, c.Now)
 }
-func (e SubmitDraft) fire(r *Record, c Call) (Steps, error)   { return r.SubmitDraft(e, c.By, c.Now) }
-func (Approve) fire(r *Record, c Call) (Steps, error)         { return r.Approve(c.By, c.Now) }
-func (RequestRevision) fire(r *Record, c Call) (Steps, error) { return r.RequestRevision(c.By, c.Now) }
-func (e Dispute) fire(r *Record, c Call) (Steps, error)       { return r.Dispute(e, c.By, c.Now) }
+func (e DepositConfirmed) fire(r *Record, c Call) (Steps, error) {
+	return r.DepositConfirmed(e, c.By, c.Params, c.Now)
+}
+func (e SetRefundAddress) fire(r *Record, c Call) (Steps, error) {
+	return r.SetRefundAddress(e, c.By, c.Now)
+}
+func (e SetPayoutAddress) fire(r *Record, c Call) (Steps, error) {
+	return r.SetPayoutAddress(e, c.By, c.Now)
+}
+func (e TransferReported) fire(r *Record, c Call) (Steps, error) {
+	return r.TransferReported(e, c.By, c.Now)
+}
+func (e SubmitDraft) fire(r *Record, c Call) (Steps, error) { return r.SubmitDraft(e, c.By, c.Now) }
+func (e Approve) fire(r *Record, c Call) (Steps, error)     { return r.Approve(e, c.By, c.Params, c.Now) }
+func (e RequestRevision) fire(r *Record, c Call) (Steps, error) {
+	return r.RequestRevision(e, c.By, c.Params, c.Now)
+}
+func (e Dispute) fire(r *Record, c Call) (Steps, error) { return r.Dispute(e, c.By, c.Now) }
 func (e SetPublishTime) fire(r *Record, c Call) (Steps, error) {
 	return r.SetPublishTime(e, c.By, c.Now)
 }
@@ -58,7 +72,7 @@ func (VerificationPassed) fire(r *Record, c Call) (Steps, error) {
 func (VerificationFailed) fire(r *Record, c Call) (Steps, error) {
 	return r.VerificationFailed(c.By, c.Now)
 }
-func (AutoApprove) fire(r *Record, c Call) (Steps, error)     { return r.AutoApprove(c.By, c.Now) }
+func (e AutoApprove) fire(r *Record, c Call) (Steps, error)   { return r.fireAutoApprove(e, c.By, c.Now) }
 func (ResolveForOwner) fire(r *Record, c Call) (Steps, error) { return r.ResolveForOwner(c.By, c.Now) }
 func (ResolveForAdvertiser) fire(r *Record, c Call) (Steps, error) {
 	return r.ResolveForAdvertiser(c.By, c.Now)

@@ -85,11 +85,6 @@ func (c Calls) MutualCancel(ctx context.Context, id fsm.UUID, with ...client.Opt
 	return c.Calls.Fire(ctx, id, MutualCancel{}, with...)
 }
 
-// Expire fires EXPIRE.
-func (c Calls) Expire(ctx context.Context, id fsm.UUID, with ...client.Option) (client.Outcome[*Record], error) {
-	return c.Calls.Fire(ctx, id, Expire{}, with...)
-}
-
 // AddressReady fires ADDRESS_READY.
 func (c Calls) AddressReady(ctx context.Context, id fsm.UUID, e AddressReady, with ...client.Option) (client.Outcome[*Record], error) {
 	return c.Calls.Fire(ctx, id, e, with...)
@@ -100,19 +95,34 @@ func (c Calls) DepositConfirmed(ctx context.Context, id fsm.UUID, e DepositConfi
 	return c.Calls.Fire(ctx, id, e, with...)
 }
 
+// SetRefundAddress fires SET_REFUND_ADDRESS.
+func (c Calls) SetRefundAddress(ctx context.Context, id fsm.UUID, e SetRefundAddress, with ...client.Option) (client.Outcome[*Record], error) {
+	return c.Calls.Fire(ctx, id, e, with...)
+}
+
+// SetPayoutAddress fires SET_PAYOUT_ADDRESS.
+func (c Calls) SetPayoutAddress(ctx context.Context, id fsm.UUID, e SetPayoutAddress, with ...client.Option) (client.Outcome[*Record], error) {
+	return c.Calls.Fire(ctx, id, e, with...)
+}
+
+// TransferReported fires TRANSFER_REPORTED.
+func (c Calls) TransferReported(ctx context.Context, id fsm.UUID, e TransferReported, with ...client.Option) (client.Outcome[*Record], error) {
+	return c.Calls.Fire(ctx, id, e, with...)
+}
+
 // SubmitDraft fires SUBMIT_DRAFT.
 func (c Calls) SubmitDraft(ctx context.Context, id fsm.UUID, e SubmitDraft, with ...client.Option) (client.Outcome[*Record], error) {
 	return c.Calls.Fire(ctx, id, e, with...)
 }
 
 // Approve fires APPROVE.
-func (c Calls) Approve(ctx context.Context, id fsm.UUID, with ...client.Option) (client.Outcome[*Record], error) {
-	return c.Calls.Fire(ctx, id, Approve{}, with...)
+func (c Calls) Approve(ctx context.Context, id fsm.UUID, e Approve, with ...client.Option) (client.Outcome[*Record], error) {
+	return c.Calls.Fire(ctx, id, e, with...)
 }
 
 // RequestRevision fires REQUEST_REVISION.
-func (c Calls) RequestRevision(ctx context.Context, id fsm.UUID, with ...client.Option) (client.Outcome[*Record], error) {
-	return c.Calls.Fire(ctx, id, RequestRevision{}, with...)
+func (c Calls) RequestRevision(ctx context.Context, id fsm.UUID, e RequestRevision, with ...client.Option) (client.Outcome[*Record], error) {
+	return c.Calls.Fire(ctx, id, e, with...)
 }
 
 // Dispute fires DISPUTE.
@@ -143,11 +153,6 @@ func (c Calls) VerificationPassed(ctx context.Context, id fsm.UUID, with ...clie
 // VerificationFailed fires VERIFICATION_FAILED.
 func (c Calls) VerificationFailed(ctx context.Context, id fsm.UUID, with ...client.Option) (client.Outcome[*Record], error) {
 	return c.Calls.Fire(ctx, id, VerificationFailed{}, with...)
-}
-
-// AutoApprove fires AUTO_APPROVE.
-func (c Calls) AutoApprove(ctx context.Context, id fsm.UUID, with ...client.Option) (client.Outcome[*Record], error) {
-	return c.Calls.Fire(ctx, id, AutoApprove{}, with...)
 }
 
 // ResolveForOwner fires RESOLVE_FOR_OWNER.

@@ -41,9 +41,25 @@ func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.ReviewTimeout); ok {
 			return Deadline{At: at, Fire: Expire{}}, true
 		}
+	case CreativeApproved:
+		if r.PublishBy.IsSet {
+			return Deadline{At: r.PublishBy.V, Fire: Expire{}, Follows: true}, true
+		}
+	case Scheduled:
+		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.ScheduleTimeout); ok {
+			return Deadline{At: at, Fire: Overdue{}}, true
+		}
+	case Published:
+		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.CallbackTimeout); ok {
+			return Deadline{At: at, Fire: Overdue{}}, true
+		}
 	case DeliveryVerifying:
 		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.VerificationTimeout); ok {
-			return Deadline{At: at, Fire: AutoApprove{}}, true
+			return Deadline{At: at, Fire: AutoApprove{Pays: c.Params.SilenceAsDocumented}}, true
+		}
+	case Disputed:
+		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.DisputeTimeout); ok {
+			return Deadline{At: at, Fire: Overdue{}}, true
 		}
 	}
 	return Deadline{}, false

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/transfer"
 	"github.com/fsmgen/fsmgen/proptest/crash"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// subject is the machine as an engine runs it.
+// subject is the machine as an engine runs it, with those that it needs there.
 func subject() crash.Subject {
 	return crash.Subject{
 		Specs: "../../spec",
@@ -18,6 +19,9 @@ func subject() crash.Subject {
 			crash.Tuned(func(p deal.Params) engine.Machine[any] {
 				return deal.Define[any](nil, p)
 			}, deal.Transitions()),
+			crash.Tuned(func(p transfer.Params) engine.Machine[any] {
+				return transfer.Define[any](nil, p)
+			}, transfer.Transitions()),
 		},
 	}
 }

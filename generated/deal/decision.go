@@ -107,7 +107,7 @@ func stepOf(t Transition, r Record, x fired, by fsm.Caller) fsm.Step {
 
 // keepsDeadline reports whether s has a deadline that counts from the entry, so that a step that stays leaves it alone.
 func (s State) keepsDeadline() bool {
-	return s == OfferPending || s == Negotiating || s == AwaitingPayment || s == Funded || s == CreativeSubmitted || s == DeliveryVerifying
+	return s.Valid() && s != Draft && s != Accepted && s != CreativeApproved && s != CompletedReleased && s != Cancelled && s != Refunded && s != Expired
 }
 
 // deadlineData is the deadline of r as data, nil for none. c.Now is when r entered its state.

@@ -2,7 +2,11 @@
 
 package deal
 
-import "github.com/fsmgen/fsmgen/runtime/fsm"
+import (
+	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
 
 // Definition is the machine as an engine runs it: every method speaks package fsm.
 type Definition[Tx any] struct {
@@ -31,11 +35,15 @@ func facts() *fsm.Facts {
 		Transitions: table.Infos(),
 		Timeouts: map[string]string{
 			"AWAITING_PAYMENT":   "EXPIRE",
+			"CREATIVE_APPROVED":  "EXPIRE",
 			"CREATIVE_SUBMITTED": "EXPIRE",
 			"DELIVERY_VERIFYING": "AUTO_APPROVE",
+			"DISPUTED":           "OVERDUE",
 			"FUNDED":             "EXPIRE",
 			"NEGOTIATING":        "EXPIRE",
 			"OFFER_PENDING":      "EXPIRE",
+			"PUBLISHED":          "OVERDUE",
+			"SCHEDULED":          "OVERDUE",
 		},
 		Effects: EffectInfos(),
 		Tables: fsm.Tables{
@@ -84,16 +92,50 @@ func actorOf(c fsm.Caller) (a Actor, err error) {
 // KeyOf returns the idempotency key that e has by its own template, false for none. r is nil for a
 // creation.
 func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) {
-	if e.Name != EventDepositConfirmed.String() {
+	if e.Name != EventCounterOffer.String() && e.Name != EventDepositConfirmed.String() && e.Name != EventSubmitDraft.String() && e.Name != EventSetPublishTime.String() {
 		return "", false
 	}
 	payload, err := payloadOf(e)
 	if err != nil {
 		return "", false
 	}
+	record, _ := r.(*Record)
 	switch e := payload.(type) {
+	case CounterOffer:
+		if record == nil {
+			return "", false
+		}
+		return "counter_offer:" + record.DealID.String(), true
 	case DepositConfirmed:
-		return "deposit:" + e.TxHash, true
+		if record == nil {
+			return "", false
+		}
+		return "deposit:" + fsm.KeyPart(e.TxHash) + ":" + fsm.KeyPart(record.DealID.String()), true
+	case SubmitDraft:
+		if record == nil {
+			return "", false
+		}
+		return "draft:" + fsm.KeyPart(strconv.FormatInt(e.Draft, 10)) + ":" + fsm.KeyPart(record.DealID.String()), true
+	case SetPublishTime:
+		if record == nil {
+			return "", false
+		}
+		return "publish_time:" + record.DealID.String(), true
 	}
 	return "", false
+}
+
+// StartOf returns the creation of another machine's record that an effect asks for.
+func (m core) StartOf(e fsm.Effect) (fsm.Start, error) {
+	switch e.Name {
+	case "start_payout":
+		return fsm.StartOf("transfer", "PLAN", e.Payload)
+	case "start_refund":
+		return fsm.StartOf("transfer", "PLAN", e.Payload)
+	case "start_return":
+		return fsm.StartOf("transfer", "PLAN", e.Payload)
+	case "start_surplus":
+		return fsm.StartOf("transfer", "PLAN", e.Payload)
+	}
+	return fsm.Start{}, fsm.UnknownEffect(MachineName, e.Name)
 }

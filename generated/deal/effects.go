@@ -32,6 +32,12 @@ type NotifyOwnerEffect struct {
 	Status  string `json:"status"`
 }
 
+// AlertOperatorEffect is the payload of the effect alert_operator.
+type AlertOperatorEffect struct {
+	DealID fsm.UUID `json:"deal_id"`
+	Status string   `json:"status"`
+}
+
 // GenerateDepositAddressEffect is the payload of the effect generate_deposit_address.
 type GenerateDepositAddressEffect struct {
 	DealID fsm.UUID `json:"deal_id"`
@@ -40,7 +46,16 @@ type GenerateDepositAddressEffect struct {
 // LedgerDepositEffect is the payload of the effect ledger_deposit. Debit EXTERNAL_TON, credit ESCROW:{deal_id}
 type LedgerDepositEffect struct {
 	DealID      fsm.UUID            `json:"deal_id"`
+	TxHash      string              `json:"tx_hash"`
+	AmountNano  int64               `json:"amount_nano"`
 	DepositNano fsm.Optional[int64] `json:"deposit_nano,omitzero"`
+}
+
+// LedgerStrayEffect is the payload of the effect ledger_stray.
+type LedgerStrayEffect struct {
+	DealID     fsm.UUID `json:"deal_id"`
+	TxHash     string   `json:"tx_hash"`
+	AmountNano int64    `json:"amount_nano"`
 }
 
 // FreezeEscrowEffect is the payload of the effect freeze_escrow.
@@ -49,19 +64,13 @@ type FreezeEscrowEffect struct {
 	DepositNano fsm.Optional[int64] `json:"deposit_nano,omitzero"`
 }
 
-// ReleaseEscrowEffect is the payload of the effect release_escrow.
+// ReleaseEscrowEffect is the payload of the effect release_escrow. With the commission (F-003-9).
 type ReleaseEscrowEffect struct {
-	DealID      fsm.UUID            `json:"deal_id"`
-	OwnerID     int64               `json:"owner_id"`
-	DepositNano fsm.Optional[int64] `json:"deposit_nano,omitzero"`
-}
-
-// DeductCommissionEffect is the payload of the effect deduct_commission.
-//
-// the document names no rate (F-003-9)
-type DeductCommissionEffect struct {
-	DealID      fsm.UUID            `json:"deal_id"`
-	DepositNano fsm.Optional[int64] `json:"deposit_nano,omitzero"`
+	DealID         fsm.UUID            `json:"deal_id"`
+	OwnerID        int64               `json:"owner_id"`
+	PayoutNano     fsm.Optional[int64] `json:"payout_nano,omitzero"`
+	CommissionNano fsm.Optional[int64] `json:"commission_nano,omitzero"`
+	FeesNano       fsm.Optional[int64] `json:"fees_nano,omitzero"`
 }
 
 // ReturnEscrowEffect is the payload of the effect return_escrow.
@@ -71,32 +80,55 @@ type ReturnEscrowEffect struct {
 	DepositNano  fsm.Optional[int64] `json:"deposit_nano,omitzero"`
 }
 
-// ExecutePayoutEffect is the payload of the effect execute_payout.
-type ExecutePayoutEffect struct {
-	DealID      fsm.UUID            `json:"deal_id"`
-	OwnerID     int64               `json:"owner_id"`
-	DepositNano fsm.Optional[int64] `json:"deposit_nano,omitzero"`
+// StartPayoutEffect is the payload of the effect start_payout.
+type StartPayoutEffect struct {
+	DealID     fsm.UUID             `json:"deal_id"`
+	Kind       string               `json:"kind"`
+	Settles    fsm.UUID             `json:"settles"`
+	Cause      string               `json:"cause"`
+	OwnerID    int64                `json:"owner_id"`
+	AmountNano fsm.Optional[int64]  `json:"amount_nano,omitzero"`
+	Recipient  fsm.Optional[string] `json:"recipient,omitzero"`
 }
 
-// ExecuteRefundEffect is the payload of the effect execute_refund.
-type ExecuteRefundEffect struct {
-	DealID       fsm.UUID            `json:"deal_id"`
-	AdvertiserID int64               `json:"advertiser_id"`
-	DepositNano  fsm.Optional[int64] `json:"deposit_nano,omitzero"`
+// StartRefundEffect is the payload of the effect start_refund.
+type StartRefundEffect struct {
+	DealID     fsm.UUID             `json:"deal_id"`
+	Kind       string               `json:"kind"`
+	Settles    fsm.UUID             `json:"settles"`
+	Cause      string               `json:"cause"`
+	AmountNano fsm.Optional[int64]  `json:"amount_nano,omitzero"`
+	Recipient  fsm.Optional[string] `json:"recipient,omitzero"`
 }
 
-// RefundDepositEffect is the payload of the effect refund_deposit.
-type RefundDepositEffect struct {
-	DealID     fsm.UUID `json:"deal_id"`
-	TxHash     string   `json:"tx_hash"`
-	AmountNano int64    `json:"amount_nano"`
+// StartReturnEffect is the payload of the effect start_return.
+type StartReturnEffect struct {
+	DealID     fsm.UUID             `json:"deal_id"`
+	Kind       string               `json:"kind"`
+	Cause      string               `json:"cause"`
+	AmountNano int64                `json:"amount_nano"`
+	Recipient  fsm.Optional[string] `json:"recipient,omitzero"`
 }
 
-// RefundSurplusEffect is the payload of the effect refund_surplus.
-type RefundSurplusEffect struct {
-	DealID     fsm.UUID `json:"deal_id"`
-	TxHash     string   `json:"tx_hash"`
-	AmountNano int64    `json:"amount_nano"`
+// StartSurplusEffect is the payload of the effect start_surplus.
+type StartSurplusEffect struct {
+	DealID     fsm.UUID             `json:"deal_id"`
+	Kind       string               `json:"kind"`
+	Cause      string               `json:"cause"`
+	AmountNano int64                `json:"amount_nano"`
+	Recipient  fsm.Optional[string] `json:"recipient,omitzero"`
+}
+
+// AddressRefundsEffect is the payload of the effect address_refunds. For transfers that wait for the address.
+type AddressRefundsEffect struct {
+	DealID        fsm.UUID `json:"deal_id"`
+	RefundAddress string   `json:"refund_address"`
+}
+
+// AddressPayoutEffect is the payload of the effect address_payout.
+type AddressPayoutEffect struct {
+	DealID        fsm.UUID `json:"deal_id"`
+	PayoutAddress string   `json:"payout_address"`
 }
 
 // EnablePublishingEffect is the payload of the effect enable_publishing.
@@ -114,8 +146,8 @@ type SchedulePostEffect struct {
 
 // PublishPostEffect is the payload of the effect publish_post.
 //
-// Work of PUBLISHED: the 24h are counted from the post, not from the wish for it (F-003-7). PUBLISHED has no timeout, so nothing
-// that can become a dead letter stands before it (F-003-31).
+// Work of PUBLISHED: the 24h are counted from the post, not from the wish for it (F-003-7). Nothing that can become a dead letter
+// stands before it (F-003-31).
 type PublishPostEffect struct {
 	DealID   fsm.UUID               `json:"deal_id"`
 	Creative fsm.Optional[fsm.JSON] `json:"creative,omitzero"`
@@ -136,58 +168,375 @@ type StartVerificationEffect struct {
 // Effects returns what the step t asks for, in the order exit, row, entry, machine. r is the record
 // after t, e and c are what made it. Metrics whose condition fails are left out.
 func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t.To() {
+	case Draft:
+		return effectsToDraft(t, r, c)
+	case OfferPending:
+		return effectsToOfferPending(t, r, c)
+	case Negotiating:
+		return effectsToNegotiating(t, r, c)
+	case Accepted:
+		return effectsToAccepted(t, r, c)
+	case AwaitingPayment:
+		return effectsToAwaitingPayment(t, r, e, c)
+	case Funded:
+		return effectsToFunded(t, r, e, c)
+	case CreativeSubmitted:
+		return effectsToCreativeSubmitted(t, r, e, c)
+	case CreativeApproved:
+		return effectsToCreativeApproved(t, r, e, c)
+	case Scheduled:
+		return effectsToScheduled(t, r, e, c)
+	case Published:
+		return effectsToPublished(t, r, e, c)
+	case DeliveryVerifying:
+		return effectsToDeliveryVerifying(t, r, e, c)
+	case CompletedReleased:
+		return effectsToCompletedReleased(t, r, e, c)
+	case Disputed:
+		return effectsToDisputed(t, r, e, c)
+	case Cancelled:
+		return effectsToCancelled(t, r, e, c)
+	case Refunded:
+		return effectsToRefunded(t, r, e, c)
+	case Expired:
+		return effectsToExpired(t, r, e, c)
+	}
+	return nil
+}
+
+func effectsToDraft(t Transition, r *Record, c Call) []fsm.Effect {
 	switch t {
-	case TransitionCreate, TransitionCancelDraft, TransitionAddressReady:
+	case TransitionCreate:
 		return []fsm.Effect{askDealEvents(r, t.From(), c)}
-	case TransitionSubmitOffer, TransitionWithdraw, TransitionNegotiationCancelledByAdvertiser, TransitionAcceptedCancelledByAdvertiser, TransitionPaymentCancelled, TransitionRequestRevision, TransitionConsentByAdvertiser:
+	}
+	return nil
+}
+
+func effectsToOfferPending(t Transition, r *Record, c Call) []fsm.Effect {
+	switch t {
+	case TransitionSubmitOffer:
 		return []fsm.Effect{askNotifyOwner(r), askDealEvents(r, t.From(), c)}
-	case TransitionCounterOffer, TransitionReject, TransitionNegotiationCancelledByOwner, TransitionAcceptedCancelledByOwner, TransitionSubmitDraft, TransitionConsentByOwner:
+	}
+	return nil
+}
+
+func effectsToNegotiating(t Transition, r *Record, c Call) []fsm.Effect {
+	switch t {
+	case TransitionCounterOffer:
 		return []fsm.Effect{askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToAccepted(t Transition, r *Record, c Call) []fsm.Effect {
+	switch t {
 	case TransitionAccept:
 		return []fsm.Effect{askNotifyAdvertiser(r), askGenerateDepositAddress(r), askDealEvents(r, t.From(), c)}
-	case TransitionOfferExpired, TransitionNegotiationExpired, TransitionPaymentExpired:
-		return []fsm.Effect{askNotifyAdvertiser(r), askNotifyOwner(r), askDealEvents(r, t.From(), c)}
 	case TransitionAgree:
 		return []fsm.Effect{askGenerateDepositAddress(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToAwaitingPayment(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
+	case TransitionAddressReady:
+		return []fsm.Effect{askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositAwaitingPayment:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustAwaitingPayment:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressAwaitingPayment:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToFunded(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
 	case TransitionFund:
-		return []fsm.Effect{askLedgerDeposit(r), askDealEvents(r, t.From(), c)}
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
 	case TransitionFundOverpaid:
 		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askLedgerDeposit(r), askRefundSurplus(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionMutualByAdvertiser, TransitionMutualByOwner, TransitionCreativeExpired, TransitionResolveForAdvertiser, TransitionReviewExpired:
-		return []fsm.Effect{askReturnEscrow(r), askExecuteRefund(r), askDealEvents(r, t.From(), c)}
+		return []fsm.Effect{askLedgerDeposit(r, e.TxHash, e.AmountNano), askStartSurplus(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionRequestRevision, TransitionConsentByAdvertiser:
+		return []fsm.Effect{askNotifyOwner(r), askDealEvents(r, t.From(), c)}
+	case TransitionConsentByOwner:
+		return []fsm.Effect{askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositFunded:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustFunded:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressFunded:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	case TransitionSetPayoutAddressFunded:
+		return []fsm.Effect{askAddressPayout(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToCreativeSubmitted(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
+	case TransitionSubmitDraft:
+		return []fsm.Effect{askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositCreativeSubmitted:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustCreativeSubmitted:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressCreativeSubmitted:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	case TransitionSetPayoutAddressCreativeSubmitted:
+		return []fsm.Effect{askAddressPayout(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToCreativeApproved(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
 	case TransitionApprove:
 		return []fsm.Effect{askNotifyOwner(r), askEnablePublishing(r), askDealEvents(r, t.From(), c)}
-	case TransitionDisputeQuality:
-		return []fsm.Effect{askFreezeEscrow(r), askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositCreativeApproved:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustCreativeApproved:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressCreativeApproved:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	case TransitionSetPayoutAddressCreativeApproved:
+		return []fsm.Effect{askAddressPayout(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToScheduled(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
 	case TransitionSchedule:
 		return []fsm.Effect{askSchedulePost(r), askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositScheduled:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustScheduled:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressScheduled:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	case TransitionSetPayoutAddressScheduled:
+		return []fsm.Effect{askAddressPayout(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToPublished(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
 	case TransitionPublishNow:
 		return []fsm.Effect{askPublishPost(r), askDealEvents(r, t.From(), c)}
 	case TransitionAutoPublish:
 		return []fsm.Effect{askVerifyCallback(r), askDealEvents(r, t.From(), c)}
-	case TransitionStartVerification:
-		return []fsm.Effect{askStartVerification(r), askDealEvents(r, t.From(), c)}
-	case TransitionVerified, TransitionResolveForOwner, TransitionAutoApprove:
+	case TransitionReturnDepositPublished:
+		e, _ := e.(DepositConfirmed)
 		return []fsm.Effect{
-			askReleaseEscrow(r),
-			askDeductCommission(r),
-			askExecutePayout(r),
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
 			askDealEvents(r, t.From(), c),
 		}
-	case TransitionVerifyFailed, TransitionPublishFailed:
+	case TransitionKeepDustPublished:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressPublished:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	case TransitionSetPayoutAddressPublished:
+		return []fsm.Effect{askAddressPayout(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToDeliveryVerifying(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
+	case TransitionStartVerification:
+		return []fsm.Effect{askStartVerification(r), askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositDeliveryVerifying:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustDeliveryVerifying:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressDeliveryVerifying:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	case TransitionSetPayoutAddressDeliveryVerifying:
+		return []fsm.Effect{askAddressPayout(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToCompletedReleased(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
+	case TransitionVerified, TransitionResolveForOwner, TransitionAutoApprove:
+		return []fsm.Effect{askReleaseEscrow(r), askStartPayout(r), askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositCompletedReleased:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustCompletedReleased:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressCompletedReleased:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	case TransitionSetPayoutAddressCompletedReleased:
+		return []fsm.Effect{askAddressPayout(r), askDealEvents(r, t.From(), c)}
+	case TransitionTransferReportedCompletedReleased:
+		return []fsm.Effect{askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToDisputed(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
+	case TransitionDisputeQuality:
+		return []fsm.Effect{askFreezeEscrow(r), askAlertOperator(r), askDealEvents(r, t.From(), c)}
+	case TransitionVerifyFailed, TransitionVerifierSilent, TransitionPublisherSilentScheduled, TransitionPublisherSilentPublished, TransitionPublishFailed:
 		return []fsm.Effect{
 			askFreezeEscrow(r),
 			askNotifyAdvertiser(r),
 			askNotifyOwner(r),
+			askAlertOperator(r),
 			askDealEvents(r, t.From(), c),
 		}
-	case TransitionRefundLateDepositCancelled, TransitionRefundLateDepositExpired, TransitionRefundExtraFunded, TransitionRefundExtraCreativeSubmitted, TransitionRefundExtraCreativeApproved, TransitionRefundExtraScheduled, TransitionRefundExtraPublished, TransitionRefundExtraDeliveryVerifying, TransitionRefundExtraDisputed, TransitionRefundExtraCompletedReleased, TransitionRefundExtraRefunded:
+	case TransitionRemind:
+		return []fsm.Effect{askAlertOperator(r), askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositDisputed:
 		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionRefundUnderpaid:
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustDisputed:
 		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressDisputed:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	case TransitionSetPayoutAddressDisputed:
+		return []fsm.Effect{askAddressPayout(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToCancelled(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
+	case TransitionCancelDraft, TransitionTransferReportedCancelled:
+		return []fsm.Effect{askDealEvents(r, t.From(), c)}
+	case TransitionReject, TransitionCancelledByOwnerNegotiating, TransitionCancelledByOwnerAccepted:
+		return []fsm.Effect{askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
+	case TransitionWithdraw, TransitionCancelledByAdvertiserNegotiating, TransitionCancelledByAdvertiserAccepted, TransitionPaymentCancelled:
+		return []fsm.Effect{askNotifyOwner(r), askDealEvents(r, t.From(), c)}
+	case TransitionMutualByAdvertiser, TransitionMutualByOwner:
+		return []fsm.Effect{askReturnEscrow(r), askStartRefund(r), askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositCancelled:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustCancelled:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressCancelled:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToRefunded(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
+	case TransitionResolveForAdvertiser:
+		return []fsm.Effect{askReturnEscrow(r), askStartRefund(r), askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositRefunded:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustRefunded:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressRefunded:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	case TransitionTransferReportedRefunded:
+		return []fsm.Effect{askDealEvents(r, t.From(), c)}
+	}
+	return nil
+}
+
+func effectsToExpired(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t {
+	case TransitionExpiredOfferPending, TransitionExpiredNegotiating, TransitionExpiredAwaitingPayment:
+		return []fsm.Effect{askNotifyAdvertiser(r), askNotifyOwner(r), askDealEvents(r, t.From(), c)}
+	case TransitionEscrowExpiredFunded, TransitionEscrowExpiredCreativeSubmitted, TransitionEscrowExpiredCreativeApproved:
+		return []fsm.Effect{askReturnEscrow(r), askStartRefund(r), askDealEvents(r, t.From(), c)}
+	case TransitionReturnDepositExpired:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{
+			askLedgerStray(r, e.TxHash, e.AmountNano),
+			askStartReturn(r, e.TxHash, e.AmountNano),
+			askNotifyAdvertiser(r),
+			askDealEvents(r, t.From(), c),
+		}
+	case TransitionKeepDustExpired:
+		e, _ := e.(DepositConfirmed)
+		return []fsm.Effect{askLedgerStray(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
+	case TransitionSetRefundAddressExpired:
+		return []fsm.Effect{askAddressRefunds(r), askDealEvents(r, t.From(), c)}
+	case TransitionTransferReportedExpired:
+		return []fsm.Effect{askDealEvents(r, t.From(), c)}
 	}
 	return nil
 }
@@ -211,12 +560,29 @@ func askNotifyOwner(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "notify_owner", Kind: fsm.EffectCall, Payload: NotifyOwnerEffect{OwnerID: r.OwnerID, Status: r.State.String()}}
 }
 
+func askAlertOperator(r *Record) fsm.Effect {
+	return fsm.Effect{Name: "alert_operator", Kind: fsm.EffectCall, Payload: AlertOperatorEffect{DealID: r.DealID, Status: r.State.String()}}
+}
+
 func askGenerateDepositAddress(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "generate_deposit_address", Kind: fsm.EffectCall, Payload: GenerateDepositAddressEffect{DealID: r.DealID}}
 }
 
-func askLedgerDeposit(r *Record) fsm.Effect {
-	return fsm.Effect{Name: "ledger_deposit", Kind: fsm.EffectCall, Payload: LedgerDepositEffect{DealID: r.DealID, DepositNano: r.DepositNano}}
+func askLedgerDeposit(r *Record, eventTxHash string, eventAmountNano int64) fsm.Effect {
+	return fsm.Effect{Name: "ledger_deposit", Kind: fsm.EffectCall, Payload: LedgerDepositEffect{
+		DealID:      r.DealID,
+		TxHash:      eventTxHash,
+		AmountNano:  eventAmountNano,
+		DepositNano: r.DepositNano,
+	}}
+}
+
+func askLedgerStray(r *Record, eventTxHash string, eventAmountNano int64) fsm.Effect {
+	return fsm.Effect{Name: "ledger_stray", Kind: fsm.EffectCall, Payload: LedgerStrayEffect{
+		DealID:     r.DealID,
+		TxHash:     eventTxHash,
+		AmountNano: eventAmountNano,
+	}}
 }
 
 func askFreezeEscrow(r *Record) fsm.Effect {
@@ -225,14 +591,12 @@ func askFreezeEscrow(r *Record) fsm.Effect {
 
 func askReleaseEscrow(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "release_escrow", Kind: fsm.EffectCall, Payload: ReleaseEscrowEffect{
-		DealID:      r.DealID,
-		OwnerID:     r.OwnerID,
-		DepositNano: r.DepositNano,
+		DealID:         r.DealID,
+		OwnerID:        r.OwnerID,
+		PayoutNano:     r.PayoutNano,
+		CommissionNano: r.CommissionNano,
+		FeesNano:       r.FeesNano,
 	}}
-}
-
-func askDeductCommission(r *Record) fsm.Effect {
-	return fsm.Effect{Name: "deduct_commission", Kind: fsm.EffectCall, Payload: DeductCommissionEffect{DealID: r.DealID, DepositNano: r.DepositNano}}
 }
 
 func askReturnEscrow(r *Record) fsm.Effect {
@@ -243,40 +607,59 @@ func askReturnEscrow(r *Record) fsm.Effect {
 	}}
 }
 
-func askExecutePayout(r *Record) fsm.Effect {
-	return fsm.Effect{Name: "execute_payout", Kind: fsm.EffectCall, Payload: ExecutePayoutEffect{
-		DealID:      r.DealID,
-		OwnerID:     r.OwnerID,
-		DepositNano: r.DepositNano,
-	}}
-}
-
-func askExecuteRefund(r *Record) fsm.Effect {
-	return fsm.Effect{Name: "execute_refund", Kind: fsm.EffectCall, Payload: ExecuteRefundEffect{
-		DealID:       r.DealID,
-		AdvertiserID: r.AdvertiserID,
-		DepositNano:  r.DepositNano,
-	}}
-}
-
-func askRefundDeposit(r *Record, eventTxHash string, eventAmountNano int64) fsm.Effect {
-	return fsm.Effect{Name: "refund_deposit", Kind: fsm.EffectCall, Payload: RefundDepositEffect{
+func askStartPayout(r *Record) fsm.Effect {
+	return fsm.Effect{Name: "start_payout", Kind: fsm.EffectStart, Payload: StartPayoutEffect{
 		DealID:     r.DealID,
-		TxHash:     eventTxHash,
-		AmountNano: eventAmountNano,
+		Kind:       "payout",
+		Settles:    r.DealID,
+		Cause:      "payout",
+		OwnerID:    r.OwnerID,
+		AmountNano: r.PayoutNano,
+		Recipient:  r.PayoutAddress,
 	}}
 }
 
-func askRefundSurplus(r *Record, eventTxHash string, eventAmountNano int64) fsm.Effect {
+func askStartRefund(r *Record) fsm.Effect {
+	return fsm.Effect{Name: "start_refund", Kind: fsm.EffectStart, Payload: StartRefundEffect{
+		DealID:     r.DealID,
+		Kind:       "refund",
+		Settles:    r.DealID,
+		Cause:      "refund",
+		AmountNano: r.DepositNano,
+		Recipient:  r.RefundAddress,
+	}}
+}
+
+func askStartReturn(r *Record, eventTxHash string, eventAmountNano int64) fsm.Effect {
+	return fsm.Effect{Name: "start_return", Kind: fsm.EffectStart, Payload: StartReturnEffect{
+		DealID:     r.DealID,
+		Kind:       "return",
+		Cause:      eventTxHash,
+		AmountNano: eventAmountNano,
+		Recipient:  r.RefundAddress,
+	}}
+}
+
+func askStartSurplus(r *Record, eventTxHash string, eventAmountNano int64) fsm.Effect {
 	newAmountNano, ok := fsm.SubInt(eventAmountNano, r.PriceNano)
 	if !ok {
 		return fsm.Effect{}
 	}
-	return fsm.Effect{Name: "refund_surplus", Kind: fsm.EffectCall, Payload: RefundSurplusEffect{
+	return fsm.Effect{Name: "start_surplus", Kind: fsm.EffectStart, Payload: StartSurplusEffect{
 		DealID:     r.DealID,
-		TxHash:     eventTxHash,
+		Kind:       "return",
+		Cause:      eventTxHash,
 		AmountNano: newAmountNano,
+		Recipient:  r.RefundAddress,
 	}}
+}
+
+func askAddressRefunds(r *Record) fsm.Effect {
+	return fsm.Effect{Name: "address_refunds", Kind: fsm.EffectCall, Payload: AddressRefundsEffect{DealID: r.DealID, RefundAddress: r.RefundAddress.V}}
+}
+
+func askAddressPayout(r *Record) fsm.Effect {
+	return fsm.Effect{Name: "address_payout", Kind: fsm.EffectCall, Payload: AddressPayoutEffect{DealID: r.DealID, PayoutAddress: r.PayoutAddress.V}}
 }
 
 func askEnablePublishing(r *Record) fsm.Effect {
@@ -317,16 +700,19 @@ func EffectInfos() []fsm.EffectInfo {
 		{Name: "deal.events", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "kafka", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 		{Name: "notify_advertiser", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "advertiser_notifications", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 		{Name: "notify_owner", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "owner_notifications", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "alert_operator", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "operators", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 		{Name: "generate_deposit_address", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "ton", RecordIDs: []string{"deal_id"}, Work: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 		{Name: "ledger_deposit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "ledger_deposit", RecordIDs: []string{"deal_id"}},
+		{Name: "ledger_stray", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "ledger_stray", RecordIDs: []string{"deal_id"}},
 		{Name: "freeze_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "freeze_escrow", RecordIDs: []string{"deal_id"}},
 		{Name: "release_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "release_escrow", RecordIDs: []string{"deal_id"}},
-		{Name: "deduct_commission", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "deduct_commission", RecordIDs: []string{"deal_id"}},
 		{Name: "return_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "return_escrow", RecordIDs: []string{"deal_id"}},
-		{Name: "execute_payout", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Destination: "ton_escrow", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}, Lock: fsm.Lock{Key: "lock:deal:{deal_id}:transition", TTL: 30 * time.Second}},
-		{Name: "execute_refund", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Destination: "ton_escrow", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}, Lock: fsm.Lock{Key: "lock:deal:{deal_id}:transition", TTL: 30 * time.Second}},
-		{Name: "refund_deposit", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Destination: "ton_returns", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}, Lock: fsm.Lock{Key: "lock:deal:{deal_id}:transition", TTL: 30 * time.Second}},
-		{Name: "refund_surplus", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Destination: "ton_surplus", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}, Lock: fsm.Lock{Key: "lock:deal:{deal_id}:transition", TTL: 30 * time.Second}},
+		{Name: "start_payout", Kind: fsm.EffectStart, Delivery: fsm.InTransaction, Machine: "transfer"},
+		{Name: "start_refund", Kind: fsm.EffectStart, Delivery: fsm.InTransaction, Machine: "transfer"},
+		{Name: "start_return", Kind: fsm.EffectStart, Delivery: fsm.InTransaction, Machine: "transfer"},
+		{Name: "start_surplus", Kind: fsm.EffectStart, Delivery: fsm.InTransaction, Machine: "transfer"},
+		{Name: "address_refunds", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "refund_transfers", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "address_payout", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "payout_transfers", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 		{Name: "enable_publishing", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "post_scheduler", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 		{Name: "schedule_post", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "post_scheduler", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 		{Name: "publish_post", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "post_publisher", RecordIDs: []string{"deal_id"}, Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
@@ -340,6 +726,10 @@ func Failures() []fsm.Failure {
 	return []fsm.Failure{
 		{Name: "one_party", Status: 422},
 		{Name: "already_funded", Status: 409},
+		{Name: "other_draft", Status: 409},
+		{Name: "revisions_spent", Status: 409},
+		{Name: "too_late", Status: 422},
+		{Name: "nothing_moves", Status: 409},
 		{Name: "delivery", Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 	}
 }

@@ -35,3 +35,33 @@ func (v *Escrow) UnmarshalText(text []byte) error { return escrowWords.Unmarshal
 func (v Escrow) Value() (driver.Value, error)     { return escrowWords.Value(v) }
 func (v *Escrow) Scan(src any) error              { return escrowWords.Scan(src, v) }
 func ParseEscrow(name string) (Escrow, error)     { return escrowWords.Parse(name) }
+
+// Settlement is the enum settlement.
+//
+// Whether the decided money has moved: a payout or a refund is under way, waits for an address, needs an operator, is at its
+// recipient, or was given up (F-003-19).
+type Settlement uint8
+
+// The values of Settlement, in the order of the spec. Zero is none of them.
+const (
+	_ Settlement = iota
+	SettlementNone
+	SettlementMoving
+	SettlementWaiting
+	SettlementFailed
+	SettlementMoved
+	SettlementAbandoned
+)
+
+var settlementWords = fsm.Words[Settlement]{Machine: MachineName, Type: "Settlement", Noun: "settlement", Not: "is not a settlement", List: []string{
+	"none", "moving", "waiting", "failed", "moved", "abandoned",
+}}
+
+// String returns the word of the spec, ParseSettlement the settlement of a word. The other methods are for JSON and SQL.
+func (v Settlement) String() string                   { return settlementWords.String(v) }
+func (v Settlement) Valid() bool                      { return SettlementNone <= v && v <= SettlementAbandoned }
+func (v Settlement) MarshalText() ([]byte, error)     { return settlementWords.MarshalText(v) }
+func (v *Settlement) UnmarshalText(text []byte) error { return settlementWords.UnmarshalText(text, v) }
+func (v Settlement) Value() (driver.Value, error)     { return settlementWords.Value(v) }
+func (v *Settlement) Scan(src any) error              { return settlementWords.Scan(src, v) }
+func ParseSettlement(name string) (Settlement, error) { return settlementWords.Parse(name) }

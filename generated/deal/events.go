@@ -25,8 +25,12 @@ const (
 	EventCancel
 	EventMutualCancel
 	EventExpire
+	EventOverdue
 	EventAddressReady
 	EventDepositConfirmed
+	EventSetRefundAddress
+	EventSetPayoutAddress
+	EventTransferReported
 	EventSubmitDraft
 	EventApprove
 	EventRequestRevision
@@ -45,10 +49,11 @@ const (
 
 var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"CREATE", "SUBMIT_OFFER", "COUNTER_OFFER", "ACCEPT", "REJECT", "WITHDRAW", "AGREE", "CANCEL",
-	"MUTUAL_CANCEL", "EXPIRE", "ADDRESS_READY", "DEPOSIT_CONFIRMED", "SUBMIT_DRAFT", "APPROVE",
-	"REQUEST_REVISION", "DISPUTE", "SET_PUBLISH_TIME", "PUBLISH_NOW", "AUTO_PUBLISHED",
-	"START_VERIFICATION", "PUBLISH_FAILED", "VERIFICATION_PASSED", "VERIFICATION_FAILED",
-	"AUTO_APPROVE", "RESOLVE_FOR_OWNER", "RESOLVE_FOR_ADVERTISER",
+	"MUTUAL_CANCEL", "EXPIRE", "OVERDUE", "ADDRESS_READY", "DEPOSIT_CONFIRMED", "SET_REFUND_ADDRESS",
+	"SET_PAYOUT_ADDRESS", "TRANSFER_REPORTED", "SUBMIT_DRAFT", "APPROVE", "REQUEST_REVISION",
+	"DISPUTE", "SET_PUBLISH_TIME", "PUBLISH_NOW", "AUTO_PUBLISHED", "START_VERIFICATION",
+	"PUBLISH_FAILED", "VERIFICATION_PASSED", "VERIFICATION_FAILED", "AUTO_APPROVE",
+	"RESOLVE_FOR_OWNER", "RESOLVE_FOR_ADVERTISER",
 }}
 
 // String returns the word of the spec, ParseEvent the event of a word. Events lists every event in
@@ -63,7 +68,9 @@ func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name)
 func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool { return e == EventStartVerification || e == EventPublishFailed }
+func (e Event) Internal() bool {
+	return e == EventExpire || e == EventOverdue || e == EventStartVerification || e == EventPublishFailed || e == EventAutoApprove
+}
 
 // Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
@@ -84,6 +91,8 @@ type Create struct {
 type SubmitOffer struct{}
 
 // CounterOffer is the payload of COUNTER_OFFER.
+//
+// One a deal: the key makes another price an error, where "already there" would lose it (F-003-13).
 type CounterOffer struct {
 	PriceNano int64 `json:"price_nano"`
 }
@@ -108,8 +117,13 @@ type Cancel struct{}
 // Apart from CANCEL: a CANCEL that comes too late is rejected, and must not count as half of a mutual one (F-003-6).
 type MutualCancel struct{}
 
-// Expire is the payload of EXPIRE. Deal Timeout Worker (F-003-22)
+// Expire is the payload of EXPIRE.
+//
+// Deadlines come from the engine alone, never from a message that is early or late (F-003-22).
 type Expire struct{}
+
+// Overdue is the payload of OVERDUE.
+type Overdue struct{}
 
 // AddressReady is the payload of ADDRESS_READY.
 type AddressReady struct {
@@ -118,22 +132,68 @@ type AddressReady struct {
 
 // DepositConfirmed is the payload of DEPOSIT_CONFIRMED.
 //
-// TON Deposit Watcher. The key makes the Kafka retry of one deposit a no-op; another deposit has another key.
+// TON Deposit Watcher. The key makes the Kafka retry of one deposit a no-op; another deposit has another key, and one transaction
+// of the chain that pays two deals has two (F-003-33). Withheld is what the owner does not get: the commission, and the fees.
 type DepositConfirmed struct {
 	TxHash     string `json:"tx_hash"`
 	AmountNano int64  `json:"amount_nano"`
+	Withheld   int64  `json:"withheld"`
+	Commission int64  `json:"commission"`
+}
+
+// check returns the first field that is not valid and what is wrong with it.
+func (e *DepositConfirmed) check() (field, problem string) {
+	if e.TxHash == "" {
+		return "tx_hash", "is empty"
+	}
+	if e.AmountNano < 1 {
+		return "amount_nano", "is less than 1"
+	}
+	if e.Withheld < 0 {
+		return "withheld", "is less than 0"
+	}
+	if e.Commission < 0 {
+		return "commission", "is less than 0"
+	}
+	return "", ""
+}
+
+// SetRefundAddress is the payload of SET_REFUND_ADDRESS.
+type SetRefundAddress struct {
+	// Recorded by the party that it is for. Never the sender of a deposit: that may be an exchange (F-003-34).
+	RefundAddress string `json:"refund_address"`
+}
+
+// SetPayoutAddress is the payload of SET_PAYOUT_ADDRESS.
+type SetPayoutAddress struct {
+	PayoutAddress string `json:"payout_address"`
+}
+
+// TransferReported is the payload of TRANSFER_REPORTED.
+//
+// What the payout or the refund says of its end, or of what it waits for (tell_deal).
+type TransferReported struct {
+	Outcome Settlement `json:"outcome"`
 }
 
 // SubmitDraft is the payload of SUBMIT_DRAFT.
+//
+// Drafts are numbered by whoever submits them: the key makes the second delivery of one a no-op, whatever came after it, and
+// the answer names the draft that was seen (F-003-35).
 type SubmitDraft struct {
+	Draft    int64    `json:"draft"`
 	Creative fsm.JSON `json:"creative"`
 }
 
 // Approve is the payload of APPROVE.
-type Approve struct{}
+type Approve struct {
+	Draft int64 `json:"draft"`
+}
 
 // RequestRevision is the payload of REQUEST_REVISION.
-type RequestRevision struct{}
+type RequestRevision struct {
+	Draft int64 `json:"draft"`
+}
 
 // Dispute is the payload of DISPUTE.
 type Dispute struct {
@@ -170,7 +230,9 @@ type VerificationFailed struct{}
 // AutoApprove is the payload of AUTO_APPROVE.
 //
 // Not VERIFICATION_PASSED: the history must tell who released the money, the verifier or the clock (F-003-3).
-type AutoApprove struct{}
+type AutoApprove struct {
+	Pays bool `json:"pays"`
+}
 
 // ResolveForOwner is the payload of RESOLVE_FOR_OWNER.
 type ResolveForOwner struct{}
@@ -189,8 +251,12 @@ func (Agree) Event() Event                { return EventAgree }
 func (Cancel) Event() Event               { return EventCancel }
 func (MutualCancel) Event() Event         { return EventMutualCancel }
 func (Expire) Event() Event               { return EventExpire }
+func (Overdue) Event() Event              { return EventOverdue }
 func (AddressReady) Event() Event         { return EventAddressReady }
 func (DepositConfirmed) Event() Event     { return EventDepositConfirmed }
+func (SetRefundAddress) Event() Event     { return EventSetRefundAddress }
+func (SetPayoutAddress) Event() Event     { return EventSetPayoutAddress }
+func (TransferReported) Event() Event     { return EventTransferReported }
 func (SubmitDraft) Event() Event          { return EventSubmitDraft }
 func (Approve) Event() Event              { return EventApprove }
 func (RequestRevision) Event() Event      { return EventRequestRevision }
@@ -217,8 +283,12 @@ func (Agree) EventName() string                { return "AGREE" }
 func (Cancel) EventName() string               { return "CANCEL" }
 func (MutualCancel) EventName() string         { return "MUTUAL_CANCEL" }
 func (Expire) EventName() string               { return "EXPIRE" }
+func (Overdue) EventName() string              { return "OVERDUE" }
 func (AddressReady) EventName() string         { return "ADDRESS_READY" }
 func (DepositConfirmed) EventName() string     { return "DEPOSIT_CONFIRMED" }
+func (SetRefundAddress) EventName() string     { return "SET_REFUND_ADDRESS" }
+func (SetPayoutAddress) EventName() string     { return "SET_PAYOUT_ADDRESS" }
+func (TransferReported) EventName() string     { return "TRANSFER_REPORTED" }
 func (SubmitDraft) EventName() string          { return "SUBMIT_DRAFT" }
 func (Approve) EventName() string              { return "APPROVE" }
 func (RequestRevision) EventName() string      { return "REQUEST_REVISION" }
@@ -246,11 +316,15 @@ var decoders = fsm.Decoders[Payload]{
 	"CANCEL":                 {Into: Cancel{}},
 	"MUTUAL_CANCEL":          {Into: MutualCancel{}},
 	"EXPIRE":                 {Into: Expire{}},
+	"OVERDUE":                {Into: Overdue{}},
 	"ADDRESS_READY":          {Into: AddressReady{}, Required: []string{"deposit_address"}},
-	"DEPOSIT_CONFIRMED":      {Into: DepositConfirmed{}, Required: []string{"tx_hash", "amount_nano"}},
-	"SUBMIT_DRAFT":           {Into: SubmitDraft{}, Required: []string{"creative"}},
-	"APPROVE":                {Into: Approve{}},
-	"REQUEST_REVISION":       {Into: RequestRevision{}},
+	"DEPOSIT_CONFIRMED":      {Into: DepositConfirmed{}, Required: []string{"tx_hash", "amount_nano", "withheld", "commission"}},
+	"SET_REFUND_ADDRESS":     {Into: SetRefundAddress{}, Required: []string{"refund_address"}},
+	"SET_PAYOUT_ADDRESS":     {Into: SetPayoutAddress{}, Required: []string{"payout_address"}},
+	"TRANSFER_REPORTED":      {Into: TransferReported{}, Required: []string{"outcome"}},
+	"SUBMIT_DRAFT":           {Into: SubmitDraft{}, Required: []string{"draft", "creative"}},
+	"APPROVE":                {Into: Approve{}, Required: []string{"draft"}},
+	"REQUEST_REVISION":       {Into: RequestRevision{}, Required: []string{"draft"}},
 	"DISPUTE":                {Into: Dispute{}, Required: []string{"complaint"}},
 	"SET_PUBLISH_TIME":       {Into: SetPublishTime{}, Required: []string{"publish_at"}},
 	"PUBLISH_NOW":            {Into: PublishNow{}},
@@ -259,7 +333,7 @@ var decoders = fsm.Decoders[Payload]{
 	"PUBLISH_FAILED":         {Into: PublishFailed{}},
 	"VERIFICATION_PASSED":    {Into: VerificationPassed{}},
 	"VERIFICATION_FAILED":    {Into: VerificationFailed{}},
-	"AUTO_APPROVE":           {Into: AutoApprove{}},
+	"AUTO_APPROVE":           {Into: AutoApprove{}, Required: []string{"pays"}},
 	"RESOLVE_FOR_OWNER":      {Into: ResolveForOwner{}},
 	"RESOLVE_FOR_ADVERTISER": {Into: ResolveForAdvertiser{}},
 }

@@ -2,7 +2,11 @@
 
 package deal
 
-import "github.com/fsmgen/fsmgen/runtime/fsm"
+import (
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
 
 // explainCreateCreate tells why no row accepted CREATE.
 func (r *Record) explainCreateCreate(e Create, by Actor) *fsm.Rejection {
@@ -39,17 +43,61 @@ func (r *Record) explainMutualCancel(by Actor) *fsm.Rejection {
 	return x
 }
 
-// explainDepositConfirmed tells why no row accepted DEPOSIT_CONFIRMED.
-func (r *Record) explainDepositConfirmed(e DepositConfirmed, by Actor) *fsm.Rejection {
-	x := r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-	x.Candidate("fund",
-		fsm.Check("amount_nano == $price_nano", e.AmountNano == r.PriceNano, fsm.Read("amount_nano", e.AmountNano), fsm.Read("price_nano", r.PriceNano)),
+// explainTransferReported tells why no row accepted TRANSFER_REPORTED.
+func (r *Record) explainTransferReported(e TransferReported, by Actor) *fsm.Rejection {
+	x := r.reject(fsm.ErrNotAllowed, EventTransferReported, by)
+	x.Candidate("transfer_reported",
+		fsm.Check("settlement not_in [none, moved]", r.Settlement != SettlementNone && r.Settlement != SettlementMoved, fsm.Read("settlement", r.Settlement)),
 	)
-	x.Candidate("fund_overpaid",
-		fsm.Check("amount_nano > $price_nano", e.AmountNano > r.PriceNano, fsm.Read("amount_nano", e.AmountNano), fsm.Read("price_nano", r.PriceNano)),
+	return x
+}
+
+// explainSubmitDraft tells why no row accepted SUBMIT_DRAFT.
+func (r *Record) explainSubmitDraft(e SubmitDraft, by Actor) *fsm.Rejection {
+	x := r.reject(fsm.ErrNotAllowed, EventSubmitDraft, by)
+	x.Candidate("submit_draft",
+		fsm.Check("draft > $draft_version", e.Draft > r.DraftVersion, fsm.Read("draft", e.Draft), fsm.Read("draft_version", r.DraftVersion)),
 	)
-	x.Candidate("refund_underpaid",
-		fsm.Check("amount_nano < $price_nano", e.AmountNano < r.PriceNano, fsm.Read("amount_nano", e.AmountNano), fsm.Read("price_nano", r.PriceNano)),
+	return x
+}
+
+// explainApprove tells why no row accepted APPROVE.
+func (r *Record) explainApprove(e Approve, by Actor, p Params, now time.Time) *fsm.Rejection {
+	x := r.reject(fsm.ErrNotAllowed, EventApprove, by)
+	x.Candidate("approve",
+		fsm.Check("draft == $draft_version", e.Draft == r.DraftVersion, fsm.Read("draft", e.Draft), fsm.Read("draft_version", r.DraftVersion)),
+	)
+	return x
+}
+
+// explainRequestRevision tells why no row accepted REQUEST_REVISION.
+func (r *Record) explainRequestRevision(e RequestRevision, by Actor, p Params) *fsm.Rejection {
+	x := r.reject(fsm.ErrNotAllowed, EventRequestRevision, by)
+	x.Candidate("request_revision",
+		fsm.Check("draft == $draft_version", e.Draft == r.DraftVersion, fsm.Read("draft", e.Draft), fsm.Read("draft_version", r.DraftVersion)),
+		fsm.Check("revisions < $revision_limit", r.Revisions < p.RevisionLimit, fsm.Read("revisions", r.Revisions), fsm.Read("revision_limit", p.RevisionLimit)),
+	)
+	x.Candidate("revisions_spent")
+	return x
+}
+
+// explainSetPublishTime tells why no row accepted SET_PUBLISH_TIME.
+func (r *Record) explainSetPublishTime(e SetPublishTime, by Actor) *fsm.Rejection {
+	x := r.reject(fsm.ErrNotAllowed, EventSetPublishTime, by)
+	x.Candidate("schedule",
+		fsm.Check("publish_at <= $publish_by", r.PublishBy.IsSet && !e.PublishAt.After(r.PublishBy.V), fsm.Read("publish_at", e.PublishAt), fsm.Read("publish_by", r.PublishBy)),
+	)
+	return x
+}
+
+// explainAutoApprove tells why no row accepted AUTO_APPROVE.
+func (r *Record) explainAutoApprove(e AutoApprove, by Actor) *fsm.Rejection {
+	x := r.reject(fsm.ErrNotAllowed, EventAutoApprove, by)
+	x.Candidate("auto_approve",
+		fsm.Check("pays == true", e.Pays, fsm.Read("pays", e.Pays)),
+	)
+	x.Candidate("verifier_silent",
+		fsm.Check("pays == false", !e.Pays, fsm.Read("pays", e.Pays)),
 	)
 	return x
 }
@@ -86,6 +134,16 @@ func (r *Record) unmetAccepted(event Event, by Actor, row string) error {
 	)
 }
 
+// unheldAddressReady tells what AWAITING_PAYMENT demands and the record after address_ready would lack.
+func (r *Record) unheldAddressReady(e AddressReady, by Actor, p Params, newSurplusAboveNano int64) error {
+	return r.reject(fsm.ErrHoldsFailed, EventAddressReady, by).OnRow("address_ready").Explain("AWAITING_PAYMENT",
+		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("deposit_address exists true", true, fsm.Read("deposit_address", e.DepositAddress)),
+		fsm.Check("surplus_above_nano exists true", true, fsm.Read("surplus_above_nano", newSurplusAboveNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
 // unmetExpired tells what EXPIRED demands and r lacks.
 func (r *Record) unmetExpired(event Event, by Actor, row string) error {
 	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("EXPIRED",
@@ -94,31 +152,24 @@ func (r *Record) unmetExpired(event Event, by Actor, row string) error {
 	)
 }
 
-// unheldAddressReady tells what AWAITING_PAYMENT demands and the record after address_ready would lack.
-func (r *Record) unheldAddressReady(e AddressReady, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventAddressReady, by).OnRow("address_ready").Explain("AWAITING_PAYMENT",
-		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("deposit_address exists true", true, fsm.Read("deposit_address", e.DepositAddress)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
 // unheldFund tells what FUNDED demands and the record after fund would lack.
-func (r *Record) unheldFund(e DepositConfirmed, by Actor) error {
+func (r *Record) unheldFund(e DepositConfirmed, by Actor, p Params, newPayoutNano int64, newFeesNano int64) error {
 	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("fund").Explain("FUNDED",
 		fsm.Check("escrow == held", true, fsm.Read("escrow", EscrowHeld)),
 		fsm.Check("deposit_tx exists true", true, fsm.Read("deposit_tx", e.TxHash)),
 		fsm.Check("deposit_nano exists true", true, fsm.Read("deposit_nano", r.PriceNano)),
+		fsm.Check("payout_nano exists true", true, fsm.Read("payout_nano", newPayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
 // unheldFundOverpaid tells what FUNDED demands and the record after fund_overpaid would lack.
-func (r *Record) unheldFundOverpaid(e DepositConfirmed, by Actor) error {
+func (r *Record) unheldFundOverpaid(e DepositConfirmed, by Actor, p Params, newPayoutNano int64, newFeesNano int64) error {
 	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("fund_overpaid").Explain("FUNDED",
 		fsm.Check("escrow == held", true, fsm.Read("escrow", EscrowHeld)),
 		fsm.Check("deposit_tx exists true", true, fsm.Read("deposit_tx", e.TxHash)),
 		fsm.Check("deposit_nano exists true", true, fsm.Read("deposit_nano", r.PriceNano)),
+		fsm.Check("payout_nano exists true", true, fsm.Read("payout_nano", newPayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -129,6 +180,7 @@ func (r *Record) unheldSubmitDraft(e SubmitDraft, by Actor) error {
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("creative exists true", true, fsm.Read("creative", e.Creative)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
@@ -150,21 +202,23 @@ func (r *Record) unheldMutualByOwner(by Actor) error {
 	)
 }
 
-// unheldCreativeExpired tells what EXPIRED demands and the record after creative_expired would lack.
-func (r *Record) unheldCreativeExpired(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("creative_expired").Explain("EXPIRED",
+// unheldEscrowExpired tells what EXPIRED demands and the record after escrow_expired would lack.
+func (r *Record) unheldEscrowExpired(by Actor) error {
+	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("escrow_expired").Explain("EXPIRED",
 		fsm.Check("escrow in [none, returned]", true, fsm.Read("escrow", EscrowReturned)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
-// unmetCreativeApproved tells what CREATIVE_APPROVED demands and r lacks.
-func (r *Record) unmetCreativeApproved(event Event, by Actor, row string) error {
-	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("CREATIVE_APPROVED",
+// unheldApprove tells what CREATIVE_APPROVED demands and the record after approve would lack.
+func (r *Record) unheldApprove(e Approve, by Actor, p Params, now time.Time, newPublishBy time.Time) error {
+	return r.reject(fsm.ErrHoldsFailed, EventApprove, by).OnRow("approve").Explain("CREATIVE_APPROVED",
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("publish_by exists true", true, fsm.Read("publish_by", newPublishBy)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -175,6 +229,7 @@ func (r *Record) unmetFunded(event Event, by Actor, row string) error {
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -185,6 +240,7 @@ func (r *Record) unheldDisputeQuality(e Dispute, by Actor) error {
 		fsm.Check("escrow == frozen", true, fsm.Read("escrow", EscrowFrozen)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -195,6 +251,7 @@ func (r *Record) unheldSchedule(e SetPublishTime, by Actor) error {
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
 		fsm.Check("publish_at exists true", true, fsm.Read("publish_at", e.PublishAt)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
@@ -207,6 +264,7 @@ func (r *Record) unmetPublished(event Event, by Actor, row string) error {
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
@@ -218,6 +276,7 @@ func (r *Record) unmetDeliveryVerifying(event Event, by Actor, row string) error
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -228,6 +287,7 @@ func (r *Record) unheldVerified(by Actor) error {
 		fsm.Check("escrow == released", true, fsm.Read("escrow", EscrowReleased)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -238,6 +298,7 @@ func (r *Record) unheldVerifyFailed(by Actor) error {
 		fsm.Check("escrow == frozen", true, fsm.Read("escrow", EscrowFrozen)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -248,6 +309,7 @@ func (r *Record) unheldResolveForOwner(by Actor) error {
 		fsm.Check("escrow == released", true, fsm.Read("escrow", EscrowReleased)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -262,52 +324,35 @@ func (r *Record) unheldResolveForAdvertiser(by Actor) error {
 	)
 }
 
-// unheldReviewExpired tells what EXPIRED demands and the record after review_expired would lack.
-func (r *Record) unheldReviewExpired(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("review_expired").Explain("EXPIRED",
-		fsm.Check("escrow in [none, returned]", true, fsm.Read("escrow", EscrowReturned)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
 // unheldAutoApprove tells what COMPLETED_RELEASED demands and the record after auto_approve would lack.
-func (r *Record) unheldAutoApprove(by Actor) error {
+func (r *Record) unheldAutoApprove(e AutoApprove, by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventAutoApprove, by).OnRow("auto_approve").Explain("COMPLETED_RELEASED",
 		fsm.Check("escrow == released", true, fsm.Read("escrow", EscrowReleased)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
-// unmetAwaitingPayment tells what AWAITING_PAYMENT demands and r lacks.
-func (r *Record) unmetAwaitingPayment(event Event, by Actor, row string) error {
-	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("AWAITING_PAYMENT",
-		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("deposit_address exists true", r.DepositAddress.IsSet, fsm.Read("deposit_address", r.DepositAddress)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unmetCreativeSubmitted tells what CREATIVE_SUBMITTED demands and r lacks.
-func (r *Record) unmetCreativeSubmitted(event Event, by Actor, row string) error {
-	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("CREATIVE_SUBMITTED",
-		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
+// unheldVerifierSilent tells what DISPUTED demands and the record after verifier_silent would lack.
+func (r *Record) unheldVerifierSilent(e AutoApprove, by Actor) error {
+	return r.reject(fsm.ErrHoldsFailed, EventAutoApprove, by).OnRow("verifier_silent").Explain("DISPUTED",
+		fsm.Check("escrow == frozen", true, fsm.Read("escrow", EscrowFrozen)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
-		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
-// unmetScheduled tells what SCHEDULED demands and r lacks.
-func (r *Record) unmetScheduled(event Event, by Actor, row string) error {
-	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("SCHEDULED",
-		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
+// unheldPublisherSilent tells what DISPUTED demands and the record after publisher_silent would lack.
+func (r *Record) unheldPublisherSilent(by Actor) error {
+	return r.reject(fsm.ErrHoldsFailed, EventOverdue, by).OnRow("publisher_silent").Explain("DISPUTED",
+		fsm.Check("escrow == frozen", true, fsm.Read("escrow", EscrowFrozen)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
-		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
-		fsm.Check("publish_at exists true", r.PublishAt.IsSet, fsm.Read("publish_at", r.PublishAt)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -318,6 +363,55 @@ func (r *Record) unmetDisputed(event Event, by Actor, row string) error {
 		fsm.Check("escrow == frozen", r.Escrow == EscrowFrozen, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
+// unmetAwaitingPayment tells what AWAITING_PAYMENT demands and r lacks.
+func (r *Record) unmetAwaitingPayment(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("AWAITING_PAYMENT",
+		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("deposit_address exists true", r.DepositAddress.IsSet, fsm.Read("deposit_address", r.DepositAddress)),
+		fsm.Check("surplus_above_nano exists true", r.SurplusAboveNano.IsSet, fsm.Read("surplus_above_nano", r.SurplusAboveNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
+// unmetCreativeSubmitted tells what CREATIVE_SUBMITTED demands and r lacks.
+func (r *Record) unmetCreativeSubmitted(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("CREATIVE_SUBMITTED",
+		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
+		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
+		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
+// unmetCreativeApproved tells what CREATIVE_APPROVED demands and r lacks.
+func (r *Record) unmetCreativeApproved(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("CREATIVE_APPROVED",
+		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
+		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
+		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("publish_by exists true", r.PublishBy.IsSet, fsm.Read("publish_by", r.PublishBy)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
+// unmetScheduled tells what SCHEDULED demands and r lacks.
+func (r *Record) unmetScheduled(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("SCHEDULED",
+		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
+		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
+		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("publish_at exists true", r.PublishAt.IsSet, fsm.Read("publish_at", r.PublishAt)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -328,6 +422,7 @@ func (r *Record) unmetCompletedReleased(event Event, by Actor, row string) error
 		fsm.Check("escrow == released", r.Escrow == EscrowReleased, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -348,6 +443,7 @@ func (r *Record) unheldPublishFailed(by Actor) error {
 		fsm.Check("escrow == frozen", true, fsm.Read("escrow", EscrowFrozen)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("payout_nano exists true", r.PayoutNano.IsSet, fsm.Read("payout_nano", r.PayoutNano)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }

@@ -63,26 +63,23 @@ func (r *Record) SubmitOffer(by Actor, now time.Time) (Steps, error) {
 }
 
 // CounterOffer applies COUNTER_OFFER. It changes r only when it returns a step.
+//
+// One a deal: the key makes another price an error, where "already there" would lose it (F-003-13).
 func (r *Record) CounterOffer(e CounterOffer, by Actor, now time.Time) (Steps, error) {
 	if e.PriceNano < 1 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCounterOffer, by).WithField("price_nano", "is less than 1")
 	}
-	switch r.State {
-	case OfferPending:
-		if !by.isOwner(r) {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCounterOffer, by)
-		}
-		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetNegotiating(EventCounterOffer, by, "counter_offer")
-		}
-		r.State, r.PriceNano = Negotiating, e.PriceNano
-		return took(TransitionCounterOffer), nil
-	case Negotiating:
-		if by.isOwner(r) {
-			return Steps{}, nil
-		}
+	if r.State != OfferPending {
+		return Steps{}, r.misplaced(EventCounterOffer, by)
 	}
-	return Steps{}, r.misplaced(EventCounterOffer, by)
+	if !by.isOwner(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCounterOffer, by)
+	}
+	if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetNegotiating(EventCounterOffer, by, "counter_offer")
+	}
+	r.State, r.PriceNano = Negotiating, e.PriceNano
+	return took(TransitionCounterOffer), nil
 }
 
 // Accept applies ACCEPT. It changes r only when it returns a step.
@@ -171,10 +168,8 @@ func (r *Record) Cancel(by Actor, now time.Time) (Steps, error) {
 	switch r.State {
 	case Draft:
 		return r.inDraftCancel(by, now)
-	case Negotiating:
+	case Negotiating, Accepted:
 		return r.inNegotiatingCancel(by, now)
-	case Accepted:
-		return r.inAcceptedCancel(by, now)
 	case AwaitingPayment:
 		return r.inAwaitingPaymentCancel(by, now)
 	case Funded:
@@ -203,36 +198,19 @@ func (r *Record) inDraftCancel(by Actor, now time.Time) (Steps, error) {
 func (r *Record) inNegotiatingCancel(by Actor, now time.Time) (Steps, error) {
 	if by.isAdvertiser(r) {
 		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetCancelled(EventCancel, by, "negotiation_cancelled_by_advertiser")
+			return Steps{}, r.unmetCancelled(EventCancel, by, "cancelled_by_advertiser")
 		}
+		t := table.Leaving(TransitionCancelledByAdvertiserNegotiating, r.State)
 		r.State = Cancelled
-		return took(TransitionNegotiationCancelledByAdvertiser), nil
+		return took(t), nil
 	}
 	if by.isOwner(r) {
 		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetCancelled(EventCancel, by, "negotiation_cancelled_by_owner")
+			return Steps{}, r.unmetCancelled(EventCancel, by, "cancelled_by_owner")
 		}
+		t := table.Leaving(TransitionCancelledByOwnerNegotiating, r.State)
 		r.State = Cancelled
-		return took(TransitionNegotiationCancelledByOwner), nil
-	}
-	return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
-}
-
-// inAcceptedCancel decides CANCEL in Accepted.
-func (r *Record) inAcceptedCancel(by Actor, now time.Time) (Steps, error) {
-	if by.isAdvertiser(r) {
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetCancelled(EventCancel, by, "accepted_cancelled_by_advertiser")
-		}
-		r.State = Cancelled
-		return took(TransitionAcceptedCancelledByAdvertiser), nil
-	}
-	if by.isOwner(r) {
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetCancelled(EventCancel, by, "accepted_cancelled_by_owner")
-		}
-		r.State = Cancelled
-		return took(TransitionAcceptedCancelledByOwner), nil
+		return took(t), nil
 	}
 	return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
 }
@@ -281,26 +259,32 @@ func (r *Record) inFundedMutualCancel(by Actor, now time.Time) (Steps, error) {
 		if r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldMutualByAdvertiser(by)
 		}
-		r.State, r.Escrow, r.AdvertiserCancels = Cancelled, EscrowReturned, true
+		r.State = Cancelled
+		r.Escrow = EscrowReturned
+		r.Settlement = SettlementMoving
+		r.AdvertiserCancels = true
 		return took(TransitionMutualByAdvertiser), nil
 	}
 	if by.isOwner(r) && r.AdvertiserCancels {
 		if r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldMutualByOwner(by)
 		}
-		r.State, r.Escrow, r.OwnerCancels = Cancelled, EscrowReturned, true
+		r.State = Cancelled
+		r.Escrow = EscrowReturned
+		r.Settlement = SettlementMoving
+		r.OwnerCancels = true
 		return took(TransitionMutualByOwner), nil
 	}
 	// Added: the first consent of "Both".
 	if by.isAdvertiser(r) && !r.OwnerCancels {
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unmetFunded(EventMutualCancel, by, "consent_by_advertiser")
 		}
 		r.AdvertiserCancels = true
 		return took(TransitionConsentByAdvertiser), nil
 	}
 	if by.isOwner(r) && !r.AdvertiserCancels {
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unmetFunded(EventMutualCancel, by, "consent_by_owner")
 		}
 		r.OwnerCancels = true
@@ -309,19 +293,34 @@ func (r *Record) inFundedMutualCancel(by Actor, now time.Time) (Steps, error) {
 	return Steps{}, r.explainMutualCancel(by)
 }
 
-// Expire applies EXPIRE. It changes r only when it returns a step. Deal Timeout Worker (F-003-22)
-func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
+// fireExpire applies EXPIRE. It changes r only when it returns a step.
+//
+// Deadlines come from the engine alone, never from a message that is early or late (F-003-22).
+func (r *Record) fireExpire(by Actor, now time.Time) (Steps, error) {
 	switch r.State {
-	case OfferPending:
-		return r.inOfferPendingExpire(by, now)
-	case Negotiating:
-		return r.inNegotiatingExpire(by, now)
-	case AwaitingPayment:
-		return r.inAwaitingPaymentExpire(by, now)
-	case Funded:
-		return r.inFundedExpire(by, now)
-	case CreativeSubmitted:
-		return r.inCreativeSubmittedExpire(by, now)
+	case OfferPending, Negotiating, AwaitingPayment:
+		if by.Role != RoleSystem {
+			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
+		}
+		// Timeout of the offer, the negotiation and the payment.
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetExpired(EventExpire, by, "expired")
+		}
+		t := table.Leaving(TransitionExpiredOfferPending, r.State)
+		r.State = Expired
+		return took(t), nil
+	case Funded, CreativeSubmitted, CreativeApproved:
+		if by.Role != RoleSystem {
+			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
+		}
+		// Creative timeout. Timeouts has the same for CREATIVE_SUBMITTED, and nothing for CREATIVE_APPROVED, where an owner who does
+		// nothing would keep the money from both (F-003-1, F-003-4).
+		if r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldEscrowExpired(by)
+		}
+		t := table.Leaving(TransitionEscrowExpiredFunded, r.State)
+		r.State, r.Escrow, r.Settlement = Expired, EscrowReturned, SettlementMoving
+		return took(t), nil
 	case Expired:
 		if by.Role == RoleSystem {
 			return Steps{}, nil
@@ -330,69 +329,34 @@ func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 	return Steps{}, r.misplaced(EventExpire, by)
 }
 
-// inOfferPendingExpire decides EXPIRE in OfferPending.
-func (r *Record) inOfferPendingExpire(by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
+// fireOverdue applies OVERDUE. It changes r only when it returns a step.
+func (r *Record) fireOverdue(by Actor, now time.Time) (Steps, error) {
+	switch r.State {
+	case Scheduled, Published:
+		if by.Role != RoleSystem {
+			return Steps{}, r.reject(fsm.ErrNotAllowed, EventOverdue, by)
+		}
+		// Added: whether the post is there only a person can say, and an operator is reminded until he has decided (F-003-4).
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldPublisherSilent(by)
+		}
+		t := table.Leaving(TransitionPublisherSilentScheduled, r.State)
+		r.State, r.Escrow = Disputed, EscrowFrozen
+		return took(t), nil
+	case Disputed:
+		if by.Role != RoleSystem {
+			return Steps{}, r.reject(fsm.ErrNotAllowed, EventOverdue, by)
+		}
+		if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetDisputed(EventOverdue, by, "remind")
+		}
+		return took(TransitionRemind), nil
 	}
-	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetExpired(EventExpire, by, "offer_expired")
-	}
-	r.State = Expired
-	return took(TransitionOfferExpired), nil
-}
-
-// inNegotiatingExpire decides EXPIRE in Negotiating.
-func (r *Record) inNegotiatingExpire(by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
-	}
-	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetExpired(EventExpire, by, "negotiation_expired")
-	}
-	r.State = Expired
-	return took(TransitionNegotiationExpired), nil
-}
-
-// inAwaitingPaymentExpire decides EXPIRE in AwaitingPayment.
-func (r *Record) inAwaitingPaymentExpire(by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
-	}
-	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetExpired(EventExpire, by, "payment_expired")
-	}
-	r.State = Expired
-	return took(TransitionPaymentExpired), nil
-}
-
-// inFundedExpire decides EXPIRE in Funded.
-func (r *Record) inFundedExpire(by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
-	}
-	if r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldCreativeExpired(by)
-	}
-	r.State, r.Escrow = Expired, EscrowReturned
-	return took(TransitionCreativeExpired), nil
-}
-
-// inCreativeSubmittedExpire decides EXPIRE in CreativeSubmitted.
-func (r *Record) inCreativeSubmittedExpire(by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
-	}
-	// Added: two rows of Timeouts that the transition tables lack. The money must not wait for ever (F-003-1, F-003-2).
-	if r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldReviewExpired(by)
-	}
-	r.State, r.Escrow = Expired, EscrowReturned
-	return took(TransitionReviewExpired), nil
+	return Steps{}, r.misplaced(EventOverdue, by)
 }
 
 // AddressReady applies ADDRESS_READY. It changes r only when it returns a step.
-func (r *Record) AddressReady(e AddressReady, by Actor, now time.Time) (Steps, error) {
+func (r *Record) AddressReady(e AddressReady, by Actor, p Params, now time.Time) (Steps, error) {
 	if e.DepositAddress == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAddressReady, by).WithField("deposit_address", "is empty")
 	}
@@ -401,13 +365,20 @@ func (r *Record) AddressReady(e AddressReady, by Actor, now time.Time) (Steps, e
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAddressReady, by)
 		}
+		newSurplusAboveNano, ok := fsm.AddInt(r.PriceNano, p.DustNano)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventAddressReady, by).OnRow("address_ready").WithField("surplus_above_nano", "overflows")
+		}
 		if fsm.Differs(r.DepositAddress, e.DepositAddress) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventAddressReady, by).OnRow("address_ready").WithField("deposit_address", "is write-once")
 		}
-		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldAddressReady(e, by)
+		if fsm.Differs(r.SurplusAboveNano, newSurplusAboveNano) {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventAddressReady, by).OnRow("address_ready").WithField("surplus_above_nano", "is write-once")
 		}
-		r.State, r.DepositAddress = AwaitingPayment, fsm.Some(e.DepositAddress)
+		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldAddressReady(e, by, p, newSurplusAboveNano)
+		}
+		r.State, r.DepositAddress, r.SurplusAboveNano = AwaitingPayment, fsm.Some(e.DepositAddress), fsm.Some(newSurplusAboveNano)
 		return took(TransitionAddressReady), nil
 	case AwaitingPayment:
 		if by.Role == RoleSystem {
@@ -419,74 +390,122 @@ func (r *Record) AddressReady(e AddressReady, by Actor, now time.Time) (Steps, e
 
 // DepositConfirmed applies DEPOSIT_CONFIRMED. It changes r only when it returns a step.
 //
-// TON Deposit Watcher. The key makes the Kafka retry of one deposit a no-op; another deposit has another key.
-func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
-	if e.TxHash == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDepositConfirmed, by).WithField("tx_hash", "is empty")
-	}
-	if e.AmountNano < 1 {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDepositConfirmed, by).WithField("amount_nano", "is less than 1")
+// TON Deposit Watcher. The key makes the Kafka retry of one deposit a no-op; another deposit has another key, and one transaction
+// of the chain that pays two deals has two (F-003-33). Withheld is what the owner does not get: the commission, and the fees.
+func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
+	if field, problem := e.check(); field != "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDepositConfirmed, by).WithField(field, problem)
 	}
 	switch r.State {
 	case AwaitingPayment:
-		return r.inAwaitingPaymentDepositConfirmed(e, by, now)
+		return r.inAwaitingPaymentDepositConfirmed(e, by, p, now)
 	case Funded:
-		return r.inFundedDepositConfirmed(e, by, now)
+		return r.inFundedDepositConfirmed(e, by, p, now)
 	case CreativeSubmitted:
-		return r.inCreativeSubmittedDepositConfirmed(e, by, now)
+		return r.inCreativeSubmittedDepositConfirmed(e, by, p, now)
 	case CreativeApproved:
-		return r.inCreativeApprovedDepositConfirmed(e, by, now)
+		return r.inCreativeApprovedDepositConfirmed(e, by, p, now)
 	case Scheduled:
-		return r.inScheduledDepositConfirmed(e, by, now)
+		return r.inScheduledDepositConfirmed(e, by, p, now)
 	case Published:
-		return r.inPublishedDepositConfirmed(e, by, now)
+		return r.inPublishedDepositConfirmed(e, by, p, now)
 	case DeliveryVerifying:
-		return r.inDeliveryVerifyingDepositConfirmed(e, by, now)
+		return r.inDeliveryVerifyingDepositConfirmed(e, by, p, now)
 	case CompletedReleased:
-		return r.inCompletedReleasedDepositConfirmed(e, by, now)
+		return r.inCompletedReleasedDepositConfirmed(e, by, p, now)
 	case Disputed:
-		return r.inDisputedDepositConfirmed(e, by, now)
+		return r.inDisputedDepositConfirmed(e, by, p, now)
 	case Cancelled:
-		return r.inCancelledDepositConfirmed(e, by, now)
+		return r.inCancelledDepositConfirmed(e, by, p, now)
 	case Refunded:
-		return r.inRefundedDepositConfirmed(e, by, now)
+		return r.inRefundedDepositConfirmed(e, by, p, now)
 	case Expired:
-		return r.inExpiredDepositConfirmed(e, by, now)
+		return r.inExpiredDepositConfirmed(e, by, p, now)
 	}
 	return Steps{}, r.misplaced(EventDepositConfirmed, by)
 }
 
 // inAwaitingPaymentDepositConfirmed decides DEPOSIT_CONFIRMED in AwaitingPayment.
-func (r *Record) inAwaitingPaymentDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inAwaitingPaymentDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
-	// Payment Transitions. The document confirms a deposit without a word on its amount (F-003-8).
-	if e.AmountNano == r.PriceNano {
+	// Payment Transitions. The document confirms a deposit without a word on its amount (F-003-8), nor on what is released of it: the
+	// shares are fixed here (F-003-32). Whatever funds nothing is in the rows below.
+	if r.meetsFund(e) {
+		newPayoutNano, ok := fsm.SubInt(r.PriceNano, e.Withheld)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund").WithField("payout_nano", "overflows")
+		}
+		newFeesNano, ok := fsm.SubInt(e.Withheld, e.Commission)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund").WithField("fees_nano", "overflows")
+		}
 		if fsm.Differs(r.DepositTx, e.TxHash) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_tx", "is write-once")
 		}
 		if fsm.Differs(r.DepositNano, r.PriceNano) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_nano", "is write-once")
 		}
+		if fsm.Differs(r.PayoutNano, newPayoutNano) {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("payout_nano", "is write-once")
+		}
+		if fsm.Differs(r.CommissionNano, e.Commission) {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("commission_nano", "is write-once")
+		}
+		if fsm.Differs(r.FeesNano, newFeesNano) {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("fees_nano", "is write-once")
+		}
+		if newPayoutNano < 1 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund").WithField("payout_nano", "is out of range")
+		}
+		if newFeesNano < 0 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund").WithField("fees_nano", "is out of range")
+		}
 		if r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldFund(e, by)
+			return Steps{}, r.unheldFund(e, by, p, newPayoutNano, newFeesNano)
 		}
 		r.State = Funded
 		r.DepositTx = fsm.Some(e.TxHash)
 		r.DepositNano = fsm.Some(r.PriceNano)
+		r.PayoutNano = fsm.Some(newPayoutNano)
+		r.CommissionNano = fsm.Some(e.Commission)
+		r.FeesNano = fsm.Some(newFeesNano)
 		r.Escrow = EscrowHeld
 		return took(TransitionFund), nil
 	}
-	if e.AmountNano > r.PriceNano {
+	if r.meetsFundOverpaid(e) {
+		newPayoutNano, ok := fsm.SubInt(r.PriceNano, e.Withheld)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("payout_nano", "overflows")
+		}
+		newFeesNano, ok := fsm.SubInt(e.Withheld, e.Commission)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("fees_nano", "overflows")
+		}
 		if fsm.Differs(r.DepositTx, e.TxHash) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_tx", "is write-once")
 		}
 		if fsm.Differs(r.DepositNano, r.PriceNano) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_nano", "is write-once")
 		}
+		if fsm.Differs(r.PayoutNano, newPayoutNano) {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("payout_nano", "is write-once")
+		}
+		if fsm.Differs(r.CommissionNano, e.Commission) {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("commission_nano", "is write-once")
+		}
+		if fsm.Differs(r.FeesNano, newFeesNano) {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("fees_nano", "is write-once")
+		}
+		if newPayoutNano < 1 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("payout_nano", "is out of range")
+		}
+		if newFeesNano < 0 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("fees_nano", "is out of range")
+		}
 		if r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldFundOverpaid(e, by)
+			return Steps{}, r.unheldFundOverpaid(e, by, p, newPayoutNano, newFeesNano)
 		}
 		if _, ok := fsm.SubInt(e.AmountNano, r.PriceNano); !ok {
 			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid")
@@ -494,182 +513,702 @@ func (r *Record) inAwaitingPaymentDepositConfirmed(e DepositConfirmed, by Actor,
 		r.State = Funded
 		r.DepositTx = fsm.Some(e.TxHash)
 		r.DepositNano = fsm.Some(r.PriceNano)
+		r.PayoutNano = fsm.Some(newPayoutNano)
+		r.CommissionNano = fsm.Some(e.Commission)
+		r.FeesNano = fsm.Some(newFeesNano)
 		r.Escrow = EscrowHeld
 		return took(TransitionFundOverpaid), nil
 	}
-	if e.AmountNano < r.PriceNano {
-		if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetAwaitingPayment(EventDepositConfirmed, by, "refund_underpaid")
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || !r.SurplusAboveNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetAwaitingPayment(EventDepositConfirmed, by, "return_deposit")
 		}
-		return took(TransitionRefundUnderpaid), nil
+		return took(TransitionReturnDepositAwaitingPayment), nil
 	}
-	return Steps{}, r.explainDepositConfirmed(e, by)
+	if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || !r.SurplusAboveNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetAwaitingPayment(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustAwaitingPayment), nil
+}
+
+// meetsFund is the condition of fund.
+func (r *Record) meetsFund(e DepositConfirmed) bool {
+	return e.AmountNano >= r.PriceNano && r.SurplusAboveNano.IsSet && e.AmountNano <= r.SurplusAboveNano.V && e.Withheld < r.PriceNano && e.Commission <= e.Withheld
+}
+
+// meetsFundOverpaid is the condition of fund_overpaid.
+func (r *Record) meetsFundOverpaid(e DepositConfirmed) bool {
+	return e.AmountNano > r.PriceNano && r.SurplusAboveNano.IsSet && e.AmountNano > r.SurplusAboveNano.V && e.Withheld < r.PriceNano && e.Commission <= e.Withheld
 }
 
 // inFundedDepositConfirmed decides DEPOSIT_CONFIRMED in Funded.
-func (r *Record) inFundedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inFundedDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
-	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetFunded(EventDepositConfirmed, by, "refund_extra")
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetFunded(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositFunded), nil
 	}
-	return took(TransitionRefundExtraFunded), nil
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetFunded(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustFunded), nil
 }
 
 // inCreativeSubmittedDepositConfirmed decides DEPOSIT_CONFIRMED in CreativeSubmitted.
-func (r *Record) inCreativeSubmittedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inCreativeSubmittedDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
-	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetCreativeSubmitted(EventDepositConfirmed, by, "refund_extra")
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetCreativeSubmitted(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositCreativeSubmitted), nil
 	}
-	return took(TransitionRefundExtraCreativeSubmitted), nil
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCreativeSubmitted(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustCreativeSubmitted), nil
 }
 
 // inCreativeApprovedDepositConfirmed decides DEPOSIT_CONFIRMED in CreativeApproved.
-func (r *Record) inCreativeApprovedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inCreativeApprovedDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
-	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetCreativeApproved(EventDepositConfirmed, by, "refund_extra")
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || !r.PublishBy.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetCreativeApproved(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositCreativeApproved), nil
 	}
-	return took(TransitionRefundExtraCreativeApproved), nil
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || !r.PublishBy.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCreativeApproved(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustCreativeApproved), nil
 }
 
 // inScheduledDepositConfirmed decides DEPOSIT_CONFIRMED in Scheduled.
-func (r *Record) inScheduledDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inScheduledDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
-	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || !r.PublishAt.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetScheduled(EventDepositConfirmed, by, "refund_extra")
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || !r.PublishAt.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetScheduled(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositScheduled), nil
 	}
-	return took(TransitionRefundExtraScheduled), nil
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || !r.PublishAt.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetScheduled(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustScheduled), nil
 }
 
 // inPublishedDepositConfirmed decides DEPOSIT_CONFIRMED in Published.
-func (r *Record) inPublishedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inPublishedDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
-	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetPublished(EventDepositConfirmed, by, "refund_extra")
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetPublished(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositPublished), nil
 	}
-	return took(TransitionRefundExtraPublished), nil
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetPublished(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustPublished), nil
 }
 
 // inDeliveryVerifyingDepositConfirmed decides DEPOSIT_CONFIRMED in DeliveryVerifying.
-func (r *Record) inDeliveryVerifyingDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inDeliveryVerifyingDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
-	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetDeliveryVerifying(EventDepositConfirmed, by, "refund_extra")
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetDeliveryVerifying(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositDeliveryVerifying), nil
 	}
-	return took(TransitionRefundExtraDeliveryVerifying), nil
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetDeliveryVerifying(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustDeliveryVerifying), nil
 }
 
 // inCompletedReleasedDepositConfirmed decides DEPOSIT_CONFIRMED in CompletedReleased.
-func (r *Record) inCompletedReleasedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inCompletedReleasedDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
-	if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetCompletedReleased(EventDepositConfirmed, by, "refund_extra")
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetCompletedReleased(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositCompletedReleased), nil
 	}
-	return took(TransitionRefundExtraCompletedReleased), nil
+	if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCompletedReleased(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustCompletedReleased), nil
 }
 
 // inDisputedDepositConfirmed decides DEPOSIT_CONFIRMED in Disputed.
-func (r *Record) inDisputedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inDisputedDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
-	if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetDisputed(EventDepositConfirmed, by, "refund_extra")
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetDisputed(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositDisputed), nil
 	}
-	return took(TransitionRefundExtraDisputed), nil
+	if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetDisputed(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustDisputed), nil
 }
 
 // inCancelledDepositConfirmed decides DEPOSIT_CONFIRMED in Cancelled.
-func (r *Record) inCancelledDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inCancelledDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
-	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
-	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetCancelled(EventDepositConfirmed, by, "refund_late_deposit")
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetCancelled(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositCancelled), nil
 	}
-	return took(TransitionRefundLateDepositCancelled), nil
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCancelled(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustCancelled), nil
 }
 
 // inRefundedDepositConfirmed decides DEPOSIT_CONFIRMED in Refunded.
-func (r *Record) inRefundedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-	}
-	if r.Escrow != EscrowReturned || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetRefunded(EventDepositConfirmed, by, "refund_extra")
-	}
-	return took(TransitionRefundExtraRefunded), nil
-}
-
-// inExpiredDepositConfirmed decides DEPOSIT_CONFIRMED in Expired.
-func (r *Record) inExpiredDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+func (r *Record) inRefundedDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
 	if by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
-	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
-	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetExpired(EventDepositConfirmed, by, "refund_late_deposit")
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowReturned || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetRefunded(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositRefunded), nil
 	}
-	return took(TransitionRefundLateDepositExpired), nil
+	if r.Escrow != EscrowReturned || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetRefunded(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustRefunded), nil
 }
 
-// SubmitDraft applies SUBMIT_DRAFT. It changes r only when it returns a step.
-func (r *Record) SubmitDraft(e SubmitDraft, by Actor, now time.Time) (Steps, error) {
-	if e.Creative == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSubmitDraft, by).WithField("creative", "is required")
+// inExpiredDepositConfirmed decides DEPOSIT_CONFIRMED in Expired.
+func (r *Record) inExpiredDepositConfirmed(e DepositConfirmed, by Actor, p Params, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
+	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
+	if e.AmountNano > p.DustNano {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetExpired(EventDepositConfirmed, by, "return_deposit")
+		}
+		return took(TransitionReturnDepositExpired), nil
+	}
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetExpired(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustExpired), nil
+}
+
+// SetRefundAddress applies SET_REFUND_ADDRESS. It changes r only when it returns a step.
+func (r *Record) SetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if e.RefundAddress == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSetRefundAddress, by).WithField("refund_address", "is empty")
+	}
+	switch r.State {
+	case AwaitingPayment:
+		return r.inAwaitingPaymentSetRefundAddress(e, by, now)
+	case Funded:
+		return r.inFundedSetRefundAddress(e, by, now)
+	case CreativeSubmitted:
+		return r.inCreativeSubmittedSetRefundAddress(e, by, now)
+	case CreativeApproved:
+		return r.inCreativeApprovedSetRefundAddress(e, by, now)
+	case Scheduled:
+		return r.inScheduledSetRefundAddress(e, by, now)
+	case Published:
+		return r.inPublishedSetRefundAddress(e, by, now)
+	case DeliveryVerifying:
+		return r.inDeliveryVerifyingSetRefundAddress(e, by, now)
+	case CompletedReleased:
+		return r.inCompletedReleasedSetRefundAddress(e, by, now)
+	case Disputed:
+		return r.inDisputedSetRefundAddress(e, by, now)
+	case Cancelled:
+		return r.inCancelledSetRefundAddress(e, by, now)
+	case Refunded:
+		return r.inRefundedSetRefundAddress(e, by, now)
+	case Expired:
+		return r.inExpiredSetRefundAddress(e, by, now)
+	}
+	return Steps{}, r.misplaced(EventSetRefundAddress, by)
+}
+
+// inAwaitingPaymentSetRefundAddress decides SET_REFUND_ADDRESS in AwaitingPayment.
+func (r *Record) inAwaitingPaymentSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || !r.SurplusAboveNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetAwaitingPayment(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressAwaitingPayment), nil
+}
+
+// inFundedSetRefundAddress decides SET_REFUND_ADDRESS in Funded.
+func (r *Record) inFundedSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetFunded(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressFunded), nil
+}
+
+// inCreativeSubmittedSetRefundAddress decides SET_REFUND_ADDRESS in CreativeSubmitted.
+func (r *Record) inCreativeSubmittedSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCreativeSubmitted(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressCreativeSubmitted), nil
+}
+
+// inCreativeApprovedSetRefundAddress decides SET_REFUND_ADDRESS in CreativeApproved.
+func (r *Record) inCreativeApprovedSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || !r.PublishBy.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCreativeApproved(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressCreativeApproved), nil
+}
+
+// inScheduledSetRefundAddress decides SET_REFUND_ADDRESS in Scheduled.
+func (r *Record) inScheduledSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || !r.PublishAt.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetScheduled(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressScheduled), nil
+}
+
+// inPublishedSetRefundAddress decides SET_REFUND_ADDRESS in Published.
+func (r *Record) inPublishedSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetPublished(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressPublished), nil
+}
+
+// inDeliveryVerifyingSetRefundAddress decides SET_REFUND_ADDRESS in DeliveryVerifying.
+func (r *Record) inDeliveryVerifyingSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetDeliveryVerifying(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressDeliveryVerifying), nil
+}
+
+// inCompletedReleasedSetRefundAddress decides SET_REFUND_ADDRESS in CompletedReleased.
+func (r *Record) inCompletedReleasedSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCompletedReleased(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressCompletedReleased), nil
+}
+
+// inDisputedSetRefundAddress decides SET_REFUND_ADDRESS in Disputed.
+func (r *Record) inDisputedSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetDisputed(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressDisputed), nil
+}
+
+// inCancelledSetRefundAddress decides SET_REFUND_ADDRESS in Cancelled.
+func (r *Record) inCancelledSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCancelled(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressCancelled), nil
+}
+
+// inRefundedSetRefundAddress decides SET_REFUND_ADDRESS in Refunded.
+func (r *Record) inRefundedSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowReturned || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetRefunded(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressRefunded), nil
+}
+
+// inExpiredSetRefundAddress decides SET_REFUND_ADDRESS in Expired.
+func (r *Record) inExpiredSetRefundAddress(e SetRefundAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetRefundAddress, by)
+	}
+	// Added: where the money goes (F-003-34), and whether it has arrived (F-003-19).
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetExpired(EventSetRefundAddress, by, "set_refund_address")
+	}
+	r.RefundAddress = fsm.Some(e.RefundAddress)
+	return took(TransitionSetRefundAddressExpired), nil
+}
+
+// SetPayoutAddress applies SET_PAYOUT_ADDRESS. It changes r only when it returns a step.
+func (r *Record) SetPayoutAddress(e SetPayoutAddress, by Actor, now time.Time) (Steps, error) {
+	if e.PayoutAddress == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSetPayoutAddress, by).WithField("payout_address", "is empty")
 	}
 	switch r.State {
 	case Funded:
-		if !by.isOwner(r) && by.Role != RoleAdmin {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventSubmitDraft, by)
+		return r.inFundedSetPayoutAddress(e, by, now)
+	case CreativeSubmitted:
+		return r.inCreativeSubmittedSetPayoutAddress(e, by, now)
+	case CreativeApproved:
+		return r.inCreativeApprovedSetPayoutAddress(e, by, now)
+	case Scheduled:
+		return r.inScheduledSetPayoutAddress(e, by, now)
+	case Published:
+		return r.inPublishedSetPayoutAddress(e, by, now)
+	case DeliveryVerifying:
+		return r.inDeliveryVerifyingSetPayoutAddress(e, by, now)
+	case CompletedReleased:
+		return r.inCompletedReleasedSetPayoutAddress(e, by, now)
+	case Disputed:
+		return r.inDisputedSetPayoutAddress(e, by, now)
+	}
+	return Steps{}, r.misplaced(EventSetPayoutAddress, by)
+}
+
+// inFundedSetPayoutAddress decides SET_PAYOUT_ADDRESS in Funded.
+func (r *Record) inFundedSetPayoutAddress(e SetPayoutAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isOwner(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPayoutAddress, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetFunded(EventSetPayoutAddress, by, "set_payout_address")
+	}
+	r.PayoutAddress = fsm.Some(e.PayoutAddress)
+	return took(TransitionSetPayoutAddressFunded), nil
+}
+
+// inCreativeSubmittedSetPayoutAddress decides SET_PAYOUT_ADDRESS in CreativeSubmitted.
+func (r *Record) inCreativeSubmittedSetPayoutAddress(e SetPayoutAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isOwner(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPayoutAddress, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCreativeSubmitted(EventSetPayoutAddress, by, "set_payout_address")
+	}
+	r.PayoutAddress = fsm.Some(e.PayoutAddress)
+	return took(TransitionSetPayoutAddressCreativeSubmitted), nil
+}
+
+// inCreativeApprovedSetPayoutAddress decides SET_PAYOUT_ADDRESS in CreativeApproved.
+func (r *Record) inCreativeApprovedSetPayoutAddress(e SetPayoutAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isOwner(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPayoutAddress, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || !r.PublishBy.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCreativeApproved(EventSetPayoutAddress, by, "set_payout_address")
+	}
+	r.PayoutAddress = fsm.Some(e.PayoutAddress)
+	return took(TransitionSetPayoutAddressCreativeApproved), nil
+}
+
+// inScheduledSetPayoutAddress decides SET_PAYOUT_ADDRESS in Scheduled.
+func (r *Record) inScheduledSetPayoutAddress(e SetPayoutAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isOwner(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPayoutAddress, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || !r.PublishAt.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetScheduled(EventSetPayoutAddress, by, "set_payout_address")
+	}
+	r.PayoutAddress = fsm.Some(e.PayoutAddress)
+	return took(TransitionSetPayoutAddressScheduled), nil
+}
+
+// inPublishedSetPayoutAddress decides SET_PAYOUT_ADDRESS in Published.
+func (r *Record) inPublishedSetPayoutAddress(e SetPayoutAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isOwner(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPayoutAddress, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetPublished(EventSetPayoutAddress, by, "set_payout_address")
+	}
+	r.PayoutAddress = fsm.Some(e.PayoutAddress)
+	return took(TransitionSetPayoutAddressPublished), nil
+}
+
+// inDeliveryVerifyingSetPayoutAddress decides SET_PAYOUT_ADDRESS in DeliveryVerifying.
+func (r *Record) inDeliveryVerifyingSetPayoutAddress(e SetPayoutAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isOwner(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPayoutAddress, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetDeliveryVerifying(EventSetPayoutAddress, by, "set_payout_address")
+	}
+	r.PayoutAddress = fsm.Some(e.PayoutAddress)
+	return took(TransitionSetPayoutAddressDeliveryVerifying), nil
+}
+
+// inCompletedReleasedSetPayoutAddress decides SET_PAYOUT_ADDRESS in CompletedReleased.
+func (r *Record) inCompletedReleasedSetPayoutAddress(e SetPayoutAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isOwner(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPayoutAddress, by)
+	}
+	if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetCompletedReleased(EventSetPayoutAddress, by, "set_payout_address")
+	}
+	r.PayoutAddress = fsm.Some(e.PayoutAddress)
+	return took(TransitionSetPayoutAddressCompletedReleased), nil
+}
+
+// inDisputedSetPayoutAddress decides SET_PAYOUT_ADDRESS in Disputed.
+func (r *Record) inDisputedSetPayoutAddress(e SetPayoutAddress, by Actor, now time.Time) (Steps, error) {
+	if !by.isOwner(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPayoutAddress, by)
+	}
+	if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetDisputed(EventSetPayoutAddress, by, "set_payout_address")
+	}
+	r.PayoutAddress = fsm.Some(e.PayoutAddress)
+	return took(TransitionSetPayoutAddressDisputed), nil
+}
+
+// TransferReported applies TRANSFER_REPORTED. It changes r only when it returns a step.
+//
+// What the payout or the refund says of its end, or of what it waits for (tell_deal).
+func (r *Record) TransferReported(e TransferReported, by Actor, now time.Time) (Steps, error) {
+	if !e.Outcome.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventTransferReported, by).WithField("outcome", "is not a settlement")
+	}
+	switch r.State {
+	case CompletedReleased:
+		return r.inCompletedReleasedTransferReported(e, by, now)
+	case Cancelled:
+		return r.inCancelledTransferReported(e, by, now)
+	case Refunded:
+		return r.inRefundedTransferReported(e, by, now)
+	case Expired:
+		return r.inExpiredTransferReported(e, by, now)
+	}
+	return Steps{}, r.misplaced(EventTransferReported, by)
+}
+
+// inCompletedReleasedTransferReported decides TRANSFER_REPORTED in CompletedReleased.
+func (r *Record) inCompletedReleasedTransferReported(e TransferReported, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventTransferReported, by)
+	}
+	if r.Settlement != SettlementNone && r.Settlement != SettlementMoved {
+		if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetCompletedReleased(EventTransferReported, by, "transfer_reported")
 		}
-		// Creative & Delivery Transitions
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		r.Settlement = e.Outcome
+		return took(TransitionTransferReportedCompletedReleased), nil
+	}
+	return Steps{}, r.explainTransferReported(e, by).Refuse("unexpected_report", "nothing_moves", 409)
+}
+
+// inCancelledTransferReported decides TRANSFER_REPORTED in Cancelled.
+func (r *Record) inCancelledTransferReported(e TransferReported, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventTransferReported, by)
+	}
+	if r.Settlement != SettlementNone && r.Settlement != SettlementMoved {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetCancelled(EventTransferReported, by, "transfer_reported")
+		}
+		r.Settlement = e.Outcome
+		return took(TransitionTransferReportedCancelled), nil
+	}
+	return Steps{}, r.explainTransferReported(e, by).Refuse("unexpected_report", "nothing_moves", 409)
+}
+
+// inRefundedTransferReported decides TRANSFER_REPORTED in Refunded.
+func (r *Record) inRefundedTransferReported(e TransferReported, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventTransferReported, by)
+	}
+	if r.Settlement != SettlementNone && r.Settlement != SettlementMoved {
+		if r.Escrow != EscrowReturned || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetRefunded(EventTransferReported, by, "transfer_reported")
+		}
+		r.Settlement = e.Outcome
+		return took(TransitionTransferReportedRefunded), nil
+	}
+	return Steps{}, r.explainTransferReported(e, by).Refuse("unexpected_report", "nothing_moves", 409)
+}
+
+// inExpiredTransferReported decides TRANSFER_REPORTED in Expired.
+func (r *Record) inExpiredTransferReported(e TransferReported, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventTransferReported, by)
+	}
+	if r.Settlement != SettlementNone && r.Settlement != SettlementMoved {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unmetExpired(EventTransferReported, by, "transfer_reported")
+		}
+		r.Settlement = e.Outcome
+		return took(TransitionTransferReportedExpired), nil
+	}
+	return Steps{}, r.explainTransferReported(e, by).Refuse("unexpected_report", "nothing_moves", 409)
+}
+
+// SubmitDraft applies SUBMIT_DRAFT. It changes r only when it returns a step.
+//
+// Drafts are numbered by whoever submits them: the key makes the second delivery of one a no-op, whatever came after it, and
+// the answer names the draft that was seen (F-003-35).
+func (r *Record) SubmitDraft(e SubmitDraft, by Actor, now time.Time) (Steps, error) {
+	if e.Draft < 1 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSubmitDraft, by).WithField("draft", "is less than 1")
+	}
+	if e.Creative == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSubmitDraft, by).WithField("creative", "is required")
+	}
+	if r.State != Funded {
+		return Steps{}, r.misplaced(EventSubmitDraft, by)
+	}
+	if !by.isOwner(r) && by.Role != RoleAdmin {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSubmitDraft, by)
+	}
+	// Creative & Delivery Transitions
+	if e.Draft > r.DraftVersion {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldSubmitDraft(e, by)
 		}
 		r.State = CreativeSubmitted
 		r.Creative = fsm.Some(e.Creative)
+		r.DraftVersion = e.Draft
 		r.AdvertiserCancels = false
 		r.OwnerCancels = false
 		return took(TransitionSubmitDraft), nil
-	case CreativeSubmitted:
-		if by.isOwner(r) || by.Role == RoleAdmin {
-			return Steps{}, nil
-		}
 	}
-	return Steps{}, r.misplaced(EventSubmitDraft, by)
+	// Added: what is refused, with its reason.
+	return Steps{}, r.explainSubmitDraft(e, by).Refuse("old_draft", "other_draft", 409)
 }
 
 // Approve applies APPROVE. It changes r only when it returns a step.
-func (r *Record) Approve(by Actor, now time.Time) (Steps, error) {
+func (r *Record) Approve(e Approve, by Actor, p Params, now time.Time) (Steps, error) {
+	now = fsm.Instant(now)
 	switch r.State {
 	case CreativeSubmitted:
 		if !by.isAdvertiser(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventApprove, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetCreativeApproved(EventApprove, by, "approve")
+		if e.Draft == r.DraftVersion {
+			newPublishBy, ok := fsm.AddTime(now, p.PublishTimeout)
+			if !ok {
+				return Steps{}, r.reject(fsm.ErrOverflow, EventApprove, by).OnRow("approve").WithField("publish_by", "overflows")
+			}
+			if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+				return Steps{}, r.unheldApprove(e, by, p, now, newPublishBy)
+			}
+			r.State, r.PublishBy = CreativeApproved, fsm.Some(newPublishBy)
+			return took(TransitionApprove), nil
 		}
-		r.State = CreativeApproved
-		return took(TransitionApprove), nil
+		return Steps{}, r.explainApprove(e, by, p, now).Refuse("unseen_draft", "other_draft", 409)
 	case CreativeApproved:
 		if by.isAdvertiser(r) {
 			return Steps{}, nil
@@ -679,18 +1218,33 @@ func (r *Record) Approve(by Actor, now time.Time) (Steps, error) {
 }
 
 // RequestRevision applies REQUEST_REVISION. It changes r only when it returns a step.
-func (r *Record) RequestRevision(by Actor, now time.Time) (Steps, error) {
+func (r *Record) RequestRevision(e RequestRevision, by Actor, p Params, now time.Time) (Steps, error) {
 	switch r.State {
 	case CreativeSubmitted:
 		if !by.isAdvertiser(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRequestRevision, by)
 		}
-		// Enters FUNDED again, and with it a new creative_timeout: revisions have no limit (F-003-11).
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetFunded(EventRequestRevision, by, "request_revision")
+		// Enters FUNDED again, and with it a new creative_timeout, as often as revision_limit says (F-003-11).
+		if e.Draft == r.DraftVersion && r.Revisions < p.RevisionLimit {
+			newRevisions, ok := fsm.AddInt(r.Revisions, 1)
+			if !ok {
+				return Steps{}, r.reject(fsm.ErrOverflow, EventRequestRevision, by).OnRow("request_revision").WithField("revisions", "overflows")
+			}
+			if newRevisions < 0 {
+				return Steps{}, r.reject(fsm.ErrOutOfRange, EventRequestRevision, by).OnRow("request_revision").WithField("revisions", "is out of range")
+			}
+			if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+				return Steps{}, r.unmetFunded(EventRequestRevision, by, "request_revision")
+			}
+			r.State, r.Revisions = Funded, newRevisions
+			return took(TransitionRequestRevision), nil
 		}
-		r.State = Funded
-		return took(TransitionRequestRevision), nil
+		if e.Draft == r.DraftVersion && r.Revisions >= p.RevisionLimit {
+			return Steps{}, r.explainRequestRevision(e, by, p).Refuse("revisions_spent", "revisions_spent", 409).On(fsm.Check("draft == $draft_version", true, fsm.Read("draft", e.Draft), fsm.Read("draft_version", r.DraftVersion)),
+				fsm.Check("revisions >= $revision_limit", true, fsm.Read("revisions", r.Revisions), fsm.Read("revision_limit", p.RevisionLimit)),
+			)
+		}
+		return Steps{}, r.explainRequestRevision(e, by, p).Refuse("unseen_draft", "other_draft", 409)
 	case Funded:
 		if by.isAdvertiser(r) {
 			return Steps{}, nil
@@ -706,7 +1260,7 @@ func (r *Record) Dispute(e Dispute, by Actor, now time.Time) (Steps, error) {
 		if !by.isAdvertiser(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDispute, by)
 		}
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldDisputeQuality(e, by)
 		}
 		r.State, r.Escrow = Disputed, EscrowFrozen
@@ -727,22 +1281,20 @@ func (r *Record) SetPublishTime(e SetPublishTime, by Actor, now time.Time) (Step
 	if !fsm.InRange(e.PublishAt) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSetPublishTime, by).WithField("publish_at", "is not in the years 1 to 9999")
 	}
-	switch r.State {
-	case CreativeApproved:
-		if !by.isOwner(r) && by.Role != RoleAdmin {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPublishTime, by)
-		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+	if r.State != CreativeApproved {
+		return Steps{}, r.misplaced(EventSetPublishTime, by)
+	}
+	if !by.isOwner(r) && by.Role != RoleAdmin {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPublishTime, by)
+	}
+	if r.PublishBy.IsSet && !e.PublishAt.After(r.PublishBy.V) {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldSchedule(e, by)
 		}
 		r.State, r.PublishAt = Scheduled, fsm.Some(e.PublishAt)
 		return took(TransitionSchedule), nil
-	case Scheduled:
-		if by.isOwner(r) || by.Role == RoleAdmin {
-			return Steps{}, nil
-		}
 	}
-	return Steps{}, r.misplaced(EventSetPublishTime, by)
+	return Steps{}, r.explainSetPublishTime(e, by).Refuse("too_late", "too_late", 422)
 }
 
 // PublishNow applies PUBLISH_NOW. It changes r only when it returns a step.
@@ -752,7 +1304,7 @@ func (r *Record) PublishNow(by Actor, now time.Time) (Steps, error) {
 		if !by.isOwner(r) && by.Role != RoleAdmin {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventPublishNow, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unmetPublished(EventPublishNow, by, "publish_now")
 		}
 		r.State = Published
@@ -774,7 +1326,7 @@ func (r *Record) AutoPublished(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAutoPublished, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unmetPublished(EventAutoPublished, by, "auto_publish")
 		}
 		r.State = Published
@@ -794,7 +1346,7 @@ func (r *Record) fireStartVerification(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventStartVerification, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unmetDeliveryVerifying(EventStartVerification, by, "start_verification")
 		}
 		r.State = DeliveryVerifying
@@ -815,7 +1367,7 @@ func (r *Record) firePublishFailed(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventPublishFailed, by)
 		}
 		// Added: a post that cannot be published is a delivery that failed; without the row the money would hang (F-003-7).
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldPublishFailed(by)
 		}
 		r.State, r.Escrow = Disputed, EscrowFrozen
@@ -836,10 +1388,10 @@ func (r *Record) VerificationPassed(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventVerificationPassed, by)
 		}
 		// Completion Transitions
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldVerified(by)
 		}
-		r.State, r.Escrow = CompletedReleased, EscrowReleased
+		r.State, r.Escrow, r.Settlement = CompletedReleased, EscrowReleased, SettlementMoving
 		return took(TransitionVerified), nil
 	case CompletedReleased:
 		if by.Role == RoleSystem {
@@ -856,7 +1408,7 @@ func (r *Record) VerificationFailed(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventVerificationFailed, by)
 		}
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldVerifyFailed(by)
 		}
 		r.State, r.Escrow = Disputed, EscrowFrozen
@@ -869,21 +1421,33 @@ func (r *Record) VerificationFailed(by Actor, now time.Time) (Steps, error) {
 	return Steps{}, r.misplaced(EventVerificationFailed, by)
 }
 
-// AutoApprove applies AUTO_APPROVE. It changes r only when it returns a step.
+// fireAutoApprove applies AUTO_APPROVE. It changes r only when it returns a step.
 //
 // Not VERIFICATION_PASSED: the history must tell who released the money, the verifier or the clock (F-003-3).
-func (r *Record) AutoApprove(by Actor, now time.Time) (Steps, error) {
+func (r *Record) fireAutoApprove(e AutoApprove, by Actor, now time.Time) (Steps, error) {
 	switch r.State {
 	case DeliveryVerifying:
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAutoApprove, by)
 		}
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldAutoApprove(by)
+		// Added: a row of Timeouts that the transition tables lack (F-003-2), if the operator of the platform wants it; else silence pays
+		// nobody (F-003-3).
+		if e.Pays {
+			if !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+				return Steps{}, r.unheldAutoApprove(e, by)
+			}
+			r.State, r.Escrow, r.Settlement = CompletedReleased, EscrowReleased, SettlementMoving
+			return took(TransitionAutoApprove), nil
 		}
-		r.State, r.Escrow = CompletedReleased, EscrowReleased
-		return took(TransitionAutoApprove), nil
-	case CompletedReleased:
+		if !e.Pays {
+			if !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+				return Steps{}, r.unheldVerifierSilent(e, by)
+			}
+			r.State, r.Escrow = Disputed, EscrowFrozen
+			return took(TransitionVerifierSilent), nil
+		}
+		return Steps{}, r.explainAutoApprove(e, by)
+	case CompletedReleased, Disputed:
 		if by.Role == RoleSystem {
 			return Steps{}, nil
 		}
@@ -899,10 +1463,10 @@ func (r *Record) ResolveForOwner(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventResolveForOwner, by)
 		}
 		// The table deducts no commission here, States deducts it in COMPLETED_RELEASED whatever led there (F-003-9).
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldResolveForOwner(by)
 		}
-		r.State, r.Escrow = CompletedReleased, EscrowReleased
+		r.State, r.Escrow, r.Settlement = CompletedReleased, EscrowReleased, SettlementMoving
 		return took(TransitionResolveForOwner), nil
 	case CompletedReleased:
 		if by.Role == RoleOperator {
@@ -922,7 +1486,7 @@ func (r *Record) ResolveForAdvertiser(by Actor, now time.Time) (Steps, error) {
 		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldResolveForAdvertiser(by)
 		}
-		r.State, r.Escrow = Refunded, EscrowReturned
+		r.State, r.Escrow, r.Settlement = Refunded, EscrowReturned, SettlementMoving
 		return took(TransitionResolveForAdvertiser), nil
 	case Refunded:
 		if by.Role == RoleOperator {

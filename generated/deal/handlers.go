@@ -19,46 +19,38 @@ type Handlers[Tx any] interface {
 	NotifyAdvertiser(ctx context.Context, d fsm.Dispatch, e NotifyAdvertiserEffect) error
 	// NotifyOwner carries out notify_owner. It may run again, with the same d.ID for the receiver to know it by.
 	NotifyOwner(ctx context.Context, d fsm.Dispatch, e NotifyOwnerEffect) error
+	// AlertOperator carries out alert_operator. It may run again, with the same d.ID for the receiver to know it by.
+	AlertOperator(ctx context.Context, d fsm.Dispatch, e AlertOperatorEffect) error
 	// GenerateDepositAddress carries out generate_deposit_address. It may run again, so twice must be as good as once.
 	GenerateDepositAddress(ctx context.Context, d fsm.Dispatch, e GenerateDepositAddressEffect) (GenerateDepositAddressAnswer, error)
 	// LedgerDeposit carries out ledger_deposit. It runs inside the transaction of the step: an error refuses the step.
 	//
 	// Debit EXTERNAL_TON, credit ESCROW:{deal_id}
 	LedgerDeposit(ctx context.Context, tx Tx, d fsm.Dispatch, e LedgerDepositEffect) error
+	// LedgerStray carries out ledger_stray. It runs inside the transaction of the step: an error refuses the step.
+	LedgerStray(ctx context.Context, tx Tx, d fsm.Dispatch, e LedgerStrayEffect) error
 	// FreezeEscrow carries out freeze_escrow. It runs inside the transaction of the step: an error refuses the step.
 	FreezeEscrow(ctx context.Context, tx Tx, d fsm.Dispatch, e FreezeEscrowEffect) error
 	// ReleaseEscrow carries out release_escrow. It runs inside the transaction of the step: an error refuses the step.
-	ReleaseEscrow(ctx context.Context, tx Tx, d fsm.Dispatch, e ReleaseEscrowEffect) error
-	// DeductCommission carries out deduct_commission. It runs inside the transaction of the step: an error refuses the step.
 	//
-	// the document names no rate (F-003-9)
-	DeductCommission(ctx context.Context, tx Tx, d fsm.Dispatch, e DeductCommissionEffect) error
+	// With the commission (F-003-9).
+	ReleaseEscrow(ctx context.Context, tx Tx, d fsm.Dispatch, e ReleaseEscrowEffect) error
 	// ReturnEscrow carries out return_escrow. It runs inside the transaction of the step: an error refuses the step.
 	ReturnEscrow(ctx context.Context, tx Tx, d fsm.Dispatch, e ReturnEscrowEffect) error
-	// ExecutePayout carries out execute_payout. Before it runs again, its query is asked.
-	ExecutePayout(ctx context.Context, d fsm.Dispatch, e ExecutePayoutEffect) error
-	// QueryExecutePayout asks whether execute_payout has happened. Not done: it is carried out.
-	QueryExecutePayout(ctx context.Context, d fsm.Dispatch, e ExecutePayoutEffect) (done bool, err error)
-	// ExecuteRefund carries out execute_refund. Before it runs again, its query is asked.
-	ExecuteRefund(ctx context.Context, d fsm.Dispatch, e ExecuteRefundEffect) error
-	// QueryExecuteRefund asks whether execute_refund has happened. Not done: it is carried out.
-	QueryExecuteRefund(ctx context.Context, d fsm.Dispatch, e ExecuteRefundEffect) (done bool, err error)
-	// RefundDeposit carries out refund_deposit. Before it runs again, its query is asked.
-	RefundDeposit(ctx context.Context, d fsm.Dispatch, e RefundDepositEffect) error
-	// QueryRefundDeposit asks whether refund_deposit has happened. Not done: it is carried out.
-	QueryRefundDeposit(ctx context.Context, d fsm.Dispatch, e RefundDepositEffect) (done bool, err error)
-	// RefundSurplus carries out refund_surplus. Before it runs again, its query is asked.
-	RefundSurplus(ctx context.Context, d fsm.Dispatch, e RefundSurplusEffect) error
-	// QueryRefundSurplus asks whether refund_surplus has happened. Not done: it is carried out.
-	QueryRefundSurplus(ctx context.Context, d fsm.Dispatch, e RefundSurplusEffect) (done bool, err error)
+	// AddressRefunds carries out address_refunds. It may run again, so twice must be as good as once.
+	//
+	// For transfers that wait for the address.
+	AddressRefunds(ctx context.Context, d fsm.Dispatch, e AddressRefundsEffect) error
+	// AddressPayout carries out address_payout. It may run again, so twice must be as good as once.
+	AddressPayout(ctx context.Context, d fsm.Dispatch, e AddressPayoutEffect) error
 	// EnablePublishing carries out enable_publishing. It may run again, so twice must be as good as once.
 	EnablePublishing(ctx context.Context, d fsm.Dispatch, e EnablePublishingEffect) error
 	// SchedulePost carries out schedule_post. It may run again, with the same d.ID for the receiver to know it by.
 	SchedulePost(ctx context.Context, d fsm.Dispatch, e SchedulePostEffect) error
 	// PublishPost carries out publish_post. It may run again, with the same d.ID for the receiver to know it by.
 	//
-	// Work of PUBLISHED: the 24h are counted from the post, not from the wish for it (F-003-7). PUBLISHED has no timeout, so nothing
-	// that can become a dead letter stands before it (F-003-31).
+	// Work of PUBLISHED: the 24h are counted from the post, not from the wish for it (F-003-7). Nothing that can become a dead letter
+	// stands before it (F-003-31).
 	PublishPost(ctx context.Context, d fsm.Dispatch, e PublishPostEffect) (PublishPostAnswer, error)
 	// VerifyCallback carries out verify_callback. It may run again, so twice must be as good as once.
 	//
@@ -123,13 +115,13 @@ func bindVerifyCallback(answer VerifyCallbackAnswer) (*fsm.Event, error) {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "ledger_deposit":
-		return fsm.Handle(d, func(e LedgerDepositEffect) error { return m.handlers.LedgerDeposit(ctx, tx, d, e) }, "deal_id")
+		return fsm.Handle(d, func(e LedgerDepositEffect) error { return m.handlers.LedgerDeposit(ctx, tx, d, e) }, "deal_id", "tx_hash", "amount_nano")
+	case "ledger_stray":
+		return fsm.Handle(d, func(e LedgerStrayEffect) error { return m.handlers.LedgerStray(ctx, tx, d, e) }, "deal_id", "tx_hash", "amount_nano")
 	case "freeze_escrow":
 		return fsm.Handle(d, func(e FreezeEscrowEffect) error { return m.handlers.FreezeEscrow(ctx, tx, d, e) }, "deal_id")
 	case "release_escrow":
 		return fsm.Handle(d, func(e ReleaseEscrowEffect) error { return m.handlers.ReleaseEscrow(ctx, tx, d, e) }, "deal_id", "owner_id")
-	case "deduct_commission":
-		return fsm.Handle(d, func(e DeductCommissionEffect) error { return m.handlers.DeductCommission(ctx, tx, d, e) }, "deal_id")
 	case "return_escrow":
 		return fsm.Handle(d, func(e ReturnEscrowEffect) error { return m.handlers.ReturnEscrow(ctx, tx, d, e) }, "deal_id", "advertiser_id")
 	}
@@ -145,18 +137,16 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		return nil, fsm.Handle(d, func(e NotifyAdvertiserEffect) error { return m.handlers.NotifyAdvertiser(ctx, d, e) }, "advertiser_id", "status")
 	case "notify_owner":
 		return nil, fsm.Handle(d, func(e NotifyOwnerEffect) error { return m.handlers.NotifyOwner(ctx, d, e) }, "owner_id", "status")
+	case "alert_operator":
+		return nil, fsm.Handle(d, func(e AlertOperatorEffect) error { return m.handlers.AlertOperator(ctx, d, e) }, "deal_id", "status")
 	case "generate_deposit_address":
 		return fsm.HandleAnswered(d, func(e GenerateDepositAddressEffect) (GenerateDepositAddressAnswer, error) {
 			return m.handlers.GenerateDepositAddress(ctx, d, e)
 		}, bindGenerateDepositAddress, "deal_id")
-	case "execute_payout":
-		return nil, fsm.Handle(d, func(e ExecutePayoutEffect) error { return m.handlers.ExecutePayout(ctx, d, e) }, "deal_id", "owner_id")
-	case "execute_refund":
-		return nil, fsm.Handle(d, func(e ExecuteRefundEffect) error { return m.handlers.ExecuteRefund(ctx, d, e) }, "deal_id", "advertiser_id")
-	case "refund_deposit":
-		return nil, fsm.Handle(d, func(e RefundDepositEffect) error { return m.handlers.RefundDeposit(ctx, d, e) }, "deal_id", "tx_hash", "amount_nano")
-	case "refund_surplus":
-		return nil, fsm.Handle(d, func(e RefundSurplusEffect) error { return m.handlers.RefundSurplus(ctx, d, e) }, "deal_id", "tx_hash", "amount_nano")
+	case "address_refunds":
+		return nil, fsm.Handle(d, func(e AddressRefundsEffect) error { return m.handlers.AddressRefunds(ctx, d, e) }, "deal_id", "refund_address")
+	case "address_payout":
+		return nil, fsm.Handle(d, func(e AddressPayoutEffect) error { return m.handlers.AddressPayout(ctx, d, e) }, "deal_id", "payout_address")
 	case "enable_publishing":
 		return nil, fsm.Handle(d, func(e EnablePublishingEffect) error { return m.handlers.EnablePublishing(ctx, d, e) }, "deal_id")
 	case "schedule_post":
@@ -175,20 +165,6 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 
 // Query asks whether a queryable call has happened. done false: it has not.
 func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error) {
-	switch d.Effect {
-	case "execute_payout":
-		done, err = fsm.Query(d, func(e ExecutePayoutEffect) (bool, error) { return m.handlers.QueryExecutePayout(ctx, d, e) }, "deal_id", "owner_id")
-		return nil, done, err
-	case "execute_refund":
-		done, err = fsm.Query(d, func(e ExecuteRefundEffect) (bool, error) { return m.handlers.QueryExecuteRefund(ctx, d, e) }, "deal_id", "advertiser_id")
-		return nil, done, err
-	case "refund_deposit":
-		done, err = fsm.Query(d, func(e RefundDepositEffect) (bool, error) { return m.handlers.QueryRefundDeposit(ctx, d, e) }, "deal_id", "tx_hash", "amount_nano")
-		return nil, done, err
-	case "refund_surplus":
-		done, err = fsm.Query(d, func(e RefundSurplusEffect) (bool, error) { return m.handlers.QueryRefundSurplus(ctx, d, e) }, "deal_id", "tx_hash", "amount_nano")
-		return nil, done, err
-	}
 	return nil, false, fsm.UnknownEffect(MachineName, d.Effect)
 }
 

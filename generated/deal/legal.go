@@ -11,7 +11,7 @@ import (
 // Legal judges every event for the caller of c, in the order of the spec: what it may fire at r at that
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
-	options := r.options(c.By)
+	options := r.options(c.By, c.Params)
 	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, DecodeEvent, func(e Payload) error {
 		if r.State == 0 {
 			_, _, err := FireNew(r.DealID, e, c)
@@ -24,7 +24,7 @@ func (r *Record) Legal(c Call) []fsm.Verdict {
 }
 
 // options are the transitions of the state of r, in the order in which they are tried.
-func (r *Record) options(by Actor) []fsm.Option {
+func (r *Record) options(by Actor, p Params) []fsm.Option {
 	switch r.State {
 	case 0:
 		return r.optionsOfCreation(by)
@@ -41,7 +41,7 @@ func (r *Record) options(by Actor) []fsm.Option {
 	case Funded:
 		return r.optionsInFunded(by)
 	case CreativeSubmitted:
-		return r.optionsInCreativeSubmitted(by)
+		return r.optionsInCreativeSubmitted(by, p)
 	case CreativeApproved:
 		return r.optionsInCreativeApproved(by)
 	case Scheduled:
@@ -50,12 +50,12 @@ func (r *Record) options(by Actor) []fsm.Option {
 		return r.optionsInPublished(by)
 	case DeliveryVerifying:
 		return r.optionsInDeliveryVerifying(by)
-	case CompletedReleased, Refunded:
-		return []fsm.Option{{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true}}
+	case CompletedReleased:
+		return r.optionsInCompletedReleased(by)
 	case Disputed:
 		return r.optionsInDisputed(by)
-	case Cancelled, Expired:
-		return []fsm.Option{{Event: "DEPOSIT_CONFIRMED", Row: "refund_late_deposit", May: by.Role == RoleSystem, Carries: true}}
+	case Cancelled, Refunded, Expired:
+		return r.optionsInCancelled(by)
 	}
 	return nil
 }
@@ -80,23 +80,23 @@ func (r *Record) optionsInOfferPending(by Actor) []fsm.Option {
 		{Event: "ACCEPT", Row: "accept", May: by.isOwner(r)},
 		{Event: "REJECT", Row: "reject", May: by.isOwner(r)},
 		{Event: "WITHDRAW", Row: "withdraw", May: by.isAdvertiser(r)},
-		{Event: "EXPIRE", Row: "offer_expired", May: by.Role == RoleSystem},
+		{Event: "EXPIRE", Row: "expired", May: by.Role == RoleSystem},
 	}
 }
 
 func (r *Record) optionsInNegotiating(by Actor) []fsm.Option {
 	return []fsm.Option{
 		{Event: "AGREE", Row: "agree", May: by.isAdvertiser(r) || by.isOwner(r)},
-		{Event: "CANCEL", Row: "negotiation_cancelled_by_advertiser", May: by.isAdvertiser(r)},
-		{Event: "CANCEL", Row: "negotiation_cancelled_by_owner", May: by.isOwner(r)},
-		{Event: "EXPIRE", Row: "negotiation_expired", May: by.Role == RoleSystem},
+		{Event: "CANCEL", Row: "cancelled_by_advertiser", May: by.isAdvertiser(r)},
+		{Event: "CANCEL", Row: "cancelled_by_owner", May: by.isOwner(r)},
+		{Event: "EXPIRE", Row: "expired", May: by.Role == RoleSystem},
 	}
 }
 
 func (r *Record) optionsInAccepted(by Actor) []fsm.Option {
 	return []fsm.Option{
-		{Event: "CANCEL", Row: "accepted_cancelled_by_advertiser", May: by.isAdvertiser(r)},
-		{Event: "CANCEL", Row: "accepted_cancelled_by_owner", May: by.isOwner(r)},
+		{Event: "CANCEL", Row: "cancelled_by_advertiser", May: by.isAdvertiser(r)},
+		{Event: "CANCEL", Row: "cancelled_by_owner", May: by.isOwner(r)},
 		{Event: "ADDRESS_READY", Row: "address_ready", May: by.Role == RoleSystem, Carries: true},
 	}
 }
@@ -104,10 +104,12 @@ func (r *Record) optionsInAccepted(by Actor) []fsm.Option {
 func (r *Record) optionsInAwaitingPayment(by Actor) []fsm.Option {
 	return []fsm.Option{
 		{Event: "CANCEL", Row: "payment_cancelled", May: by.isAdvertiser(r)},
-		{Event: "EXPIRE", Row: "payment_expired", May: by.Role == RoleSystem},
-		{Event: "DEPOSIT_CONFIRMED", Row: "fund", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fund", Clause: "amount_nano == $price_nano", Fields: []string{"amount_nano"}}}, Carries: true},
-		{Event: "DEPOSIT_CONFIRMED", Row: "fund_overpaid", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fund_overpaid", Clause: "amount_nano > $price_nano", Fields: []string{"amount_nano"}}}, Carries: true},
-		{Event: "DEPOSIT_CONFIRMED", Row: "refund_underpaid", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "refund_underpaid", Clause: "amount_nano < $price_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "EXPIRE", Row: "expired", May: by.Role == RoleSystem},
+		{Event: "DEPOSIT_CONFIRMED", Row: "fund", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fund", Clause: "amount_nano >= $price_nano", Fields: []string{"amount_nano"}}, {Row: "fund", Clause: "amount_nano <= $surplus_above_nano", Fields: []string{"amount_nano"}}, {Row: "fund", Clause: "withheld < $price_nano", Fields: []string{"withheld"}}, {Row: "fund", Clause: "commission <= $withheld", Fields: []string{"commission", "withheld"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "fund_overpaid", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fund_overpaid", Clause: "amount_nano > $price_nano", Fields: []string{"amount_nano"}}, {Row: "fund_overpaid", Clause: "amount_nano > $surplus_above_nano", Fields: []string{"amount_nano"}}, {Row: "fund_overpaid", Clause: "withheld < $price_nano", Fields: []string{"withheld"}}, {Row: "fund_overpaid", Clause: "commission <= $withheld", Fields: []string{"commission", "withheld"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "return_deposit", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "return_deposit", Clause: "amount_nano > $dust_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "keep_dust", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_REFUND_ADDRESS", Row: "set_refund_address", May: by.isAdvertiser(r), Carries: true},
 	}
 }
 
@@ -118,40 +120,63 @@ func (r *Record) optionsInFunded(by Actor) []fsm.Option {
 		{Event: "MUTUAL_CANCEL", Row: "mutual_by_owner", May: by.isOwner(r), Known: []fsm.Clause{fsm.Check("advertiser_cancels == true", r.AdvertiserCancels, fsm.Read("advertiser_cancels", r.AdvertiserCancels))}},
 		{Event: "MUTUAL_CANCEL", Row: "consent_by_advertiser", May: by.isAdvertiser(r), Known: []fsm.Clause{fsm.Check("owner_cancels == false", !r.OwnerCancels, fsm.Read("owner_cancels", r.OwnerCancels))}},
 		{Event: "MUTUAL_CANCEL", Row: "consent_by_owner", May: by.isOwner(r), Known: []fsm.Clause{fsm.Check("advertiser_cancels == false", !r.AdvertiserCancels, fsm.Read("advertiser_cancels", r.AdvertiserCancels))}},
-		{Event: "EXPIRE", Row: "creative_expired", May: by.Role == RoleSystem},
-		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-		{Event: "SUBMIT_DRAFT", Row: "submit_draft", May: by.isOwner(r) || by.Role == RoleAdmin, Carries: true},
+		{Event: "EXPIRE", Row: "escrow_expired", May: by.Role == RoleSystem},
+		{Event: "DEPOSIT_CONFIRMED", Row: "return_deposit", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "return_deposit", Clause: "amount_nano > $dust_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "keep_dust", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_REFUND_ADDRESS", Row: "set_refund_address", May: by.isAdvertiser(r), Carries: true},
+		{Event: "SET_PAYOUT_ADDRESS", Row: "set_payout_address", May: by.isOwner(r), Carries: true},
+		{Event: "SUBMIT_DRAFT", Row: "submit_draft", May: by.isOwner(r) || by.Role == RoleAdmin, Needs: []fsm.Need{{Row: "submit_draft", Clause: "draft > $draft_version", Fields: []string{"draft"}}}, Carries: true},
+		{Event: "SUBMIT_DRAFT", Row: "old_draft", May: by.isOwner(r) || by.Role == RoleAdmin, Carries: true, Refuses: true, Failure: "other_draft", Status: 409},
 	}
 }
 
-func (r *Record) optionsInCreativeSubmitted(by Actor) []fsm.Option {
+func (r *Record) optionsInCreativeSubmitted(by Actor, p Params) []fsm.Option {
 	return []fsm.Option{
-		{Event: "EXPIRE", Row: "review_expired", May: by.Role == RoleSystem},
-		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-		{Event: "APPROVE", Row: "approve", May: by.isAdvertiser(r)},
-		{Event: "REQUEST_REVISION", Row: "request_revision", May: by.isAdvertiser(r)},
+		{Event: "EXPIRE", Row: "escrow_expired", May: by.Role == RoleSystem},
+		{Event: "DEPOSIT_CONFIRMED", Row: "return_deposit", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "return_deposit", Clause: "amount_nano > $dust_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "keep_dust", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_REFUND_ADDRESS", Row: "set_refund_address", May: by.isAdvertiser(r), Carries: true},
+		{Event: "SET_PAYOUT_ADDRESS", Row: "set_payout_address", May: by.isOwner(r), Carries: true},
+		{Event: "APPROVE", Row: "approve", May: by.isAdvertiser(r), Needs: []fsm.Need{{Row: "approve", Clause: "draft == $draft_version", Fields: []string{"draft"}}}, Carries: true},
+		{Event: "APPROVE", Row: "unseen_draft", May: by.isAdvertiser(r), Carries: true, Refuses: true, Failure: "other_draft", Status: 409},
+		{Event: "REQUEST_REVISION", Row: "request_revision", May: by.isAdvertiser(r), Known: []fsm.Clause{fsm.Check("revisions < $revision_limit", r.Revisions < p.RevisionLimit, fsm.Read("revisions", r.Revisions), fsm.Read("revision_limit", p.RevisionLimit))}, Needs: []fsm.Need{{Row: "request_revision", Clause: "draft == $draft_version", Fields: []string{"draft"}}}, Carries: true},
+		{Event: "REQUEST_REVISION", Row: "revisions_spent", May: by.isAdvertiser(r), Known: []fsm.Clause{fsm.Check("revisions >= $revision_limit", r.Revisions >= p.RevisionLimit, fsm.Read("revisions", r.Revisions), fsm.Read("revision_limit", p.RevisionLimit))}, Needs: []fsm.Need{{Row: "revisions_spent", Clause: "draft == $draft_version", Fields: []string{"draft"}}}, Carries: true, Refuses: true, Failure: "revisions_spent", Status: 409},
+		{Event: "REQUEST_REVISION", Row: "unseen_draft", May: by.isAdvertiser(r), Carries: true, Refuses: true, Failure: "other_draft", Status: 409},
 		{Event: "DISPUTE", Row: "dispute_quality", May: by.isAdvertiser(r), Carries: true},
 	}
 }
 
 func (r *Record) optionsInCreativeApproved(by Actor) []fsm.Option {
 	return []fsm.Option{
-		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-		{Event: "SET_PUBLISH_TIME", Row: "schedule", May: by.isOwner(r) || by.Role == RoleAdmin, Carries: true},
+		{Event: "EXPIRE", Row: "escrow_expired", May: by.Role == RoleSystem},
+		{Event: "DEPOSIT_CONFIRMED", Row: "return_deposit", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "return_deposit", Clause: "amount_nano > $dust_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "keep_dust", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_REFUND_ADDRESS", Row: "set_refund_address", May: by.isAdvertiser(r), Carries: true},
+		{Event: "SET_PAYOUT_ADDRESS", Row: "set_payout_address", May: by.isOwner(r), Carries: true},
+		{Event: "SET_PUBLISH_TIME", Row: "schedule", May: by.isOwner(r) || by.Role == RoleAdmin, Needs: []fsm.Need{{Row: "schedule", Clause: "publish_at <= $publish_by", Fields: []string{"publish_at"}}}, Carries: true},
+		{Event: "SET_PUBLISH_TIME", Row: "too_late", May: by.isOwner(r) || by.Role == RoleAdmin, Carries: true, Refuses: true, Failure: "too_late", Status: 422},
 		{Event: "PUBLISH_NOW", Row: "publish_now", May: by.isOwner(r) || by.Role == RoleAdmin},
 	}
 }
 
 func (r *Record) optionsInScheduled(by Actor) []fsm.Option {
 	return []fsm.Option{
-		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "OVERDUE", Row: "publisher_silent", May: by.Role == RoleSystem},
+		{Event: "DEPOSIT_CONFIRMED", Row: "return_deposit", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "return_deposit", Clause: "amount_nano > $dust_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "keep_dust", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_REFUND_ADDRESS", Row: "set_refund_address", May: by.isAdvertiser(r), Carries: true},
+		{Event: "SET_PAYOUT_ADDRESS", Row: "set_payout_address", May: by.isOwner(r), Carries: true},
 		{Event: "AUTO_PUBLISHED", Row: "auto_publish", May: by.Role == RoleSystem},
 	}
 }
 
 func (r *Record) optionsInPublished(by Actor) []fsm.Option {
 	return []fsm.Option{
-		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "OVERDUE", Row: "publisher_silent", May: by.Role == RoleSystem},
+		{Event: "DEPOSIT_CONFIRMED", Row: "return_deposit", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "return_deposit", Clause: "amount_nano > $dust_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "keep_dust", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_REFUND_ADDRESS", Row: "set_refund_address", May: by.isAdvertiser(r), Carries: true},
+		{Event: "SET_PAYOUT_ADDRESS", Row: "set_payout_address", May: by.isOwner(r), Carries: true},
 		{Event: "START_VERIFICATION", Row: "start_verification", May: by.Role == RoleSystem},
 		{Event: "PUBLISH_FAILED", Row: "publish_failed", May: by.Role == RoleSystem},
 	}
@@ -159,18 +184,47 @@ func (r *Record) optionsInPublished(by Actor) []fsm.Option {
 
 func (r *Record) optionsInDeliveryVerifying(by Actor) []fsm.Option {
 	return []fsm.Option{
-		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "return_deposit", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "return_deposit", Clause: "amount_nano > $dust_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "keep_dust", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_REFUND_ADDRESS", Row: "set_refund_address", May: by.isAdvertiser(r), Carries: true},
+		{Event: "SET_PAYOUT_ADDRESS", Row: "set_payout_address", May: by.isOwner(r), Carries: true},
 		{Event: "VERIFICATION_PASSED", Row: "verified", May: by.Role == RoleSystem},
 		{Event: "VERIFICATION_FAILED", Row: "verify_failed", May: by.Role == RoleSystem},
-		{Event: "AUTO_APPROVE", Row: "auto_approve", May: by.Role == RoleSystem},
+		{Event: "AUTO_APPROVE", Row: "auto_approve", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "auto_approve", Clause: "pays == true", Fields: []string{"pays"}}}, Carries: true},
+		{Event: "AUTO_APPROVE", Row: "verifier_silent", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "verifier_silent", Clause: "pays == false", Fields: []string{"pays"}}}, Carries: true},
+	}
+}
+
+func (r *Record) optionsInCompletedReleased(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "DEPOSIT_CONFIRMED", Row: "return_deposit", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "return_deposit", Clause: "amount_nano > $dust_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "keep_dust", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_REFUND_ADDRESS", Row: "set_refund_address", May: by.isAdvertiser(r), Carries: true},
+		{Event: "SET_PAYOUT_ADDRESS", Row: "set_payout_address", May: by.isOwner(r), Carries: true},
+		{Event: "TRANSFER_REPORTED", Row: "transfer_reported", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("settlement not_in [none, moved]", r.Settlement != SettlementNone && r.Settlement != SettlementMoved, fsm.Read("settlement", r.Settlement))}, Carries: true},
+		{Event: "TRANSFER_REPORTED", Row: "unexpected_report", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "nothing_moves", Status: 409},
 	}
 }
 
 func (r *Record) optionsInDisputed(by Actor) []fsm.Option {
 	return []fsm.Option{
-		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "OVERDUE", Row: "remind", May: by.Role == RoleSystem},
+		{Event: "DEPOSIT_CONFIRMED", Row: "return_deposit", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "return_deposit", Clause: "amount_nano > $dust_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "keep_dust", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_REFUND_ADDRESS", Row: "set_refund_address", May: by.isAdvertiser(r), Carries: true},
+		{Event: "SET_PAYOUT_ADDRESS", Row: "set_payout_address", May: by.isOwner(r), Carries: true},
 		{Event: "RESOLVE_FOR_OWNER", Row: "resolve_for_owner", May: by.Role == RoleOperator},
 		{Event: "RESOLVE_FOR_ADVERTISER", Row: "resolve_for_advertiser", May: by.Role == RoleOperator},
+	}
+}
+
+func (r *Record) optionsInCancelled(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "DEPOSIT_CONFIRMED", Row: "return_deposit", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "return_deposit", Clause: "amount_nano > $dust_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "keep_dust", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_REFUND_ADDRESS", Row: "set_refund_address", May: by.isAdvertiser(r), Carries: true},
+		{Event: "TRANSFER_REPORTED", Row: "transfer_reported", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("settlement not_in [none, moved]", r.Settlement != SettlementNone && r.Settlement != SettlementMoved, fsm.Read("settlement", r.Settlement))}, Carries: true},
+		{Event: "TRANSFER_REPORTED", Row: "unexpected_report", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "nothing_moves", Status: 409},
 	}
 }
 
@@ -199,39 +253,65 @@ func (r *Record) offer(x *fsm.Rejection, by Actor) {
 		x.May("CANCEL", by.isAdvertiser(r))
 		x.May("EXPIRE", by.Role == RoleSystem)
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
+		x.May("SET_REFUND_ADDRESS", by.isAdvertiser(r))
 	case Funded:
 		x.May("MUTUAL_CANCEL", by.isAdvertiser(r), by.isOwner(r))
 		x.May("EXPIRE", by.Role == RoleSystem)
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
+		x.May("SET_REFUND_ADDRESS", by.isAdvertiser(r))
+		x.May("SET_PAYOUT_ADDRESS", by.isOwner(r))
 		x.May("SUBMIT_DRAFT", by.isOwner(r) || by.Role == RoleAdmin)
 	case CreativeSubmitted:
 		x.May("EXPIRE", by.Role == RoleSystem)
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
+		x.May("SET_REFUND_ADDRESS", by.isAdvertiser(r))
+		x.May("SET_PAYOUT_ADDRESS", by.isOwner(r))
 		x.May("APPROVE", by.isAdvertiser(r))
 		x.May("REQUEST_REVISION", by.isAdvertiser(r))
 		x.May("DISPUTE", by.isAdvertiser(r))
 	case CreativeApproved:
+		x.May("EXPIRE", by.Role == RoleSystem)
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
+		x.May("SET_REFUND_ADDRESS", by.isAdvertiser(r))
+		x.May("SET_PAYOUT_ADDRESS", by.isOwner(r))
 		x.May("SET_PUBLISH_TIME", by.isOwner(r) || by.Role == RoleAdmin)
 		x.May("PUBLISH_NOW", by.isOwner(r) || by.Role == RoleAdmin)
 	case Scheduled:
+		x.May("OVERDUE", by.Role == RoleSystem)
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
+		x.May("SET_REFUND_ADDRESS", by.isAdvertiser(r))
+		x.May("SET_PAYOUT_ADDRESS", by.isOwner(r))
 		x.May("AUTO_PUBLISHED", by.Role == RoleSystem)
 	case Published:
+		x.May("OVERDUE", by.Role == RoleSystem)
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
+		x.May("SET_REFUND_ADDRESS", by.isAdvertiser(r))
+		x.May("SET_PAYOUT_ADDRESS", by.isOwner(r))
 		x.May("START_VERIFICATION", by.Role == RoleSystem)
 		x.May("PUBLISH_FAILED", by.Role == RoleSystem)
 	case DeliveryVerifying:
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
+		x.May("SET_REFUND_ADDRESS", by.isAdvertiser(r))
+		x.May("SET_PAYOUT_ADDRESS", by.isOwner(r))
 		x.May("VERIFICATION_PASSED", by.Role == RoleSystem)
 		x.May("VERIFICATION_FAILED", by.Role == RoleSystem)
 		x.May("AUTO_APPROVE", by.Role == RoleSystem)
-	case CompletedReleased, Cancelled, Refunded, Expired:
+	case CompletedReleased:
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
+		x.May("SET_REFUND_ADDRESS", by.isAdvertiser(r))
+		x.May("SET_PAYOUT_ADDRESS", by.isOwner(r))
+		x.May("TRANSFER_REPORTED", by.Role == RoleSystem)
 	case Disputed:
+		x.May("OVERDUE", by.Role == RoleSystem)
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
+		x.May("SET_REFUND_ADDRESS", by.isAdvertiser(r))
+		x.May("SET_PAYOUT_ADDRESS", by.isOwner(r))
 		x.May("RESOLVE_FOR_OWNER", by.Role == RoleOperator)
 		x.May("RESOLVE_FOR_ADVERTISER", by.Role == RoleOperator)
+	case Cancelled, Refunded, Expired:
+		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
+		x.May("SET_REFUND_ADDRESS", by.isAdvertiser(r))
+		x.May("TRANSFER_REPORTED", by.Role == RoleSystem)
 	}
 }
 

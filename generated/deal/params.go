@@ -6,12 +6,26 @@ import "time"
 
 // Params are the configurable values of the machine. What reads one takes a Params.
 type Params struct {
-	OfferTimeout        time.Duration `json:"offer_timeout"`
-	NegotiationTimeout  time.Duration `json:"negotiation_timeout"`
-	PaymentTimeout      time.Duration `json:"payment_timeout"`
-	CreativeTimeout     time.Duration `json:"creative_timeout"`
-	ReviewTimeout       time.Duration `json:"review_timeout"`
+	OfferTimeout       time.Duration `json:"offer_timeout"`
+	NegotiationTimeout time.Duration `json:"negotiation_timeout"`
+	PaymentTimeout     time.Duration `json:"payment_timeout"`
+	CreativeTimeout    time.Duration `json:"creative_timeout"`
+	ReviewTimeout      time.Duration `json:"review_timeout"`
+	// The document has 24h, as long as what is verified takes: the verifier needs time to answer (F-003-3).
 	VerificationTimeout time.Duration `json:"verification_timeout"`
+	// false: what nobody verified goes to an operator. true: it is paid, as the document says (F-003-3).
+	SilenceAsDocumented bool `json:"silence_as_documented"`
+	// Ours, for states that hold money and can wait for ever in the document; there is none where one is very long (F-003-4).
+	PublishTimeout time.Duration `json:"publish_timeout"`
+	// longer than publish_timeout: the scheduler needs time to answer
+	ScheduleTimeout time.Duration `json:"schedule_timeout"`
+	CallbackTimeout time.Duration `json:"callback_timeout"`
+	// until an operator is alerted again
+	DisputeTimeout time.Duration `json:"dispute_timeout"`
+	// F-003-11
+	RevisionLimit int64 `json:"revision_limit"`
+	// What a transfer costs (about 0.005 TON) should be a small part of what it moves: 0.05 TON (F-003-33).
+	DustNano int64 `json:"dust_nano"`
 }
 
 // DefaultParams returns the defaults of the spec.
@@ -22,6 +36,13 @@ func DefaultParams() Params {
 		PaymentTimeout:      24 * time.Hour,
 		CreativeTimeout:     72 * time.Hour,
 		ReviewTimeout:       48 * time.Hour,
-		VerificationTimeout: 24 * time.Hour,
+		VerificationTimeout: 48 * time.Hour,
+		SilenceAsDocumented: false,
+		PublishTimeout:      168 * time.Hour,
+		ScheduleTimeout:     192 * time.Hour,
+		CallbackTimeout:     24 * time.Hour,
+		DisputeTimeout:      72 * time.Hour,
+		RevisionLimit:       3,
+		DustNano:            50000000,
 	}
 }

@@ -17,8 +17,22 @@ CREATE TABLE deals (
     deposit_address    text,
     deposit_tx         text,
     deposit_nano       bigint,
+    -- A deposit above it funds the deal and is too much: the difference goes back (F-003-33).
+    surplus_above_nano bigint,
+    -- What a release pays to whom, fixed at funding. The three are the price, to the nano (F-003-32).
+    payout_nano        bigint,
+    commission_nano    bigint,
+    fees_nano          bigint,
+    -- Recorded by the party that it is for. Never the sender of a deposit: that may be an exchange (F-003-34).
+    refund_address     text,
+    payout_address     text,
     escrow             text        NOT NULL DEFAULT 'none',
+    settlement         text        NOT NULL DEFAULT 'none',
     creative           jsonb,
+    -- of the creative: 0 is none (F-003-35)
+    draft_version      bigint      NOT NULL DEFAULT 0,
+    revisions          bigint      NOT NULL DEFAULT 0,
+    publish_by         timestamptz,
     publish_at         timestamptz,
     -- the two consents of "Mutual cancel", actor "Both" (F-003-6)
     advertiser_cancels boolean     NOT NULL DEFAULT false,
@@ -43,7 +57,16 @@ BEGIN
         OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
         OR NOT (r.price_nano >= 1)
         OR NOT (length(r.deposit_address) >= 1)
+        OR NOT (r.payout_nano >= 1)
+        OR NOT (r.commission_nano >= 0)
+        OR NOT (r.fees_nano >= 0)
+        OR NOT (length(r.refund_address) >= 1)
+        OR NOT (length(r.payout_address) >= 1)
         OR NOT (r.escrow IN ('none', 'held', 'frozen', 'released', 'returned'))
+        OR NOT (r.settlement IN ('none', 'moving', 'waiting', 'failed', 'moved', 'abandoned'))
+        OR NOT (r.draft_version >= 0)
+        OR NOT (r.revisions >= 0)
+        OR NOT (r.publish_by >= '0001-01-01 00:00:00Z' AND r.publish_by < '10000-01-01 00:00:00Z')
         OR NOT (r.publish_at >= '0001-01-01 00:00:00Z' AND r.publish_at < '10000-01-01 00:00:00Z')
         OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
         OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z')
@@ -68,10 +91,55 @@ BEGIN
                 USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_deposit_address_range',
                     HINT = 'Store a value within the bounds.';
         END IF;
+        IF NOT (r.payout_nano >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_payout_nano_range: payout_nano is %, not >= 1', r.deal_id, r.payout_nano
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_payout_nano_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.commission_nano >= 0) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_commission_nano_range: commission_nano is %, not >= 0', r.deal_id, r.commission_nano
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_commission_nano_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.fees_nano >= 0) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_fees_nano_range: fees_nano is %, not >= 0', r.deal_id, r.fees_nano
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_fees_nano_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.refund_address) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_refund_address_range: length(refund_address) is %, not >= 1', r.deal_id, length(r.refund_address)
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_refund_address_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.payout_address) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_payout_address_range: length(payout_address) is %, not >= 1', r.deal_id, length(r.payout_address)
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_payout_address_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
         IF NOT (r.escrow IN ('none', 'held', 'frozen', 'released', 'returned')) THEN
             RAISE EXCEPTION 'fsmgen: deal %: deal_escrow_declared: escrow is %, which is not declared', r.deal_id, r.escrow
                 USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_escrow_declared',
                     HINT = 'Declared are none, held, frozen, released, returned.';
+        END IF;
+        IF NOT (r.settlement IN ('none', 'moving', 'waiting', 'failed', 'moved', 'abandoned')) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_settlement_declared: settlement is %, which is not declared', r.deal_id, r.settlement
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_settlement_declared',
+                    HINT = 'Declared are none, moving, waiting, failed, moved, abandoned.';
+        END IF;
+        IF NOT (r.draft_version >= 0) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_draft_version_range: draft_version is %, not >= 0', r.deal_id, r.draft_version
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_draft_version_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.revisions >= 0) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_revisions_range: revisions is %, not >= 0', r.deal_id, r.revisions
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_revisions_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.publish_by >= '0001-01-01 00:00:00Z' AND r.publish_by < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_publish_by_time: publish_by is %, which is no time of the years 1 to 9999', r.deal_id, r.publish_by
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_publish_by_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
         END IF;
         IF NOT (r.publish_at >= '0001-01-01 00:00:00Z' AND r.publish_at < '10000-01-01 00:00:00Z') THEN
             RAISE EXCEPTION 'fsmgen: deal %: deal_publish_at_time: publish_at is %, which is no time of the years 1 to 9999', r.deal_id, r.publish_at
@@ -131,26 +199,42 @@ BEGIN
                     USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_awaiting_payment_holds',
                         HINT = 'Make it true in the same step.';
             END IF;
+            IF NOT (r.surplus_above_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_awaiting_payment_holds: AWAITING_PAYMENT demands surplus_above_nano exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_awaiting_payment_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
         WHEN 'FUNDED' THEN
-            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_funded_holds: FUNDED demands escrow == held, and escrow is %', r.deal_id, r.escrow
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_funded_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_tx IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_funded_holds: FUNDED demands deposit_tx exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_funded_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_nano IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_funded_holds: FUNDED demands deposit_nano exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_funded_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.escrow = 'held', false))
+                OR NOT (r.deposit_tx IS NOT NULL)
+                OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.payout_nano IS NOT NULL) THEN
+                IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_funded_holds: FUNDED demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_funded_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_tx IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_funded_holds: FUNDED demands deposit_tx exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_funded_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_funded_holds: FUNDED demands deposit_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_funded_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.payout_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_funded_holds: FUNDED demands payout_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_funded_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'CREATIVE_SUBMITTED' THEN
             IF NOT (COALESCE(r.escrow = 'held', false))
                 OR NOT (r.deposit_tx IS NOT NULL)
                 OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.payout_nano IS NOT NULL)
                 OR NOT (r.creative IS NOT NULL) THEN
                 IF NOT (COALESCE(r.escrow = 'held', false)) THEN
                     RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands escrow == held, and escrow is %', r.deal_id, r.escrow
@@ -167,6 +251,11 @@ BEGIN
                         USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
                             HINT = 'Make it true in the same step.';
                 END IF;
+                IF NOT (r.payout_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands payout_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
                 IF NOT (r.creative IS NOT NULL) THEN
                     RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands creative exists true', r.deal_id
                         USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
@@ -177,7 +266,9 @@ BEGIN
             IF NOT (COALESCE(r.escrow = 'held', false))
                 OR NOT (r.deposit_tx IS NOT NULL)
                 OR NOT (r.deposit_nano IS NOT NULL)
-                OR NOT (r.creative IS NOT NULL) THEN
+                OR NOT (r.payout_nano IS NOT NULL)
+                OR NOT (r.creative IS NOT NULL)
+                OR NOT (r.publish_by IS NOT NULL) THEN
                 IF NOT (COALESCE(r.escrow = 'held', false)) THEN
                     RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands escrow == held, and escrow is %', r.deal_id, r.escrow
                         USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
@@ -193,8 +284,18 @@ BEGIN
                         USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
                             HINT = 'Make it true in the same step.';
                 END IF;
+                IF NOT (r.payout_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands payout_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
                 IF NOT (r.creative IS NOT NULL) THEN
                     RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands creative exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.publish_by IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands publish_by exists true', r.deal_id
                         USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
                             HINT = 'Make it true in the same step.';
                 END IF;
@@ -203,6 +304,7 @@ BEGIN
             IF NOT (COALESCE(r.escrow = 'held', false))
                 OR NOT (r.deposit_tx IS NOT NULL)
                 OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.payout_nano IS NOT NULL)
                 OR NOT (r.creative IS NOT NULL)
                 OR NOT (r.publish_at IS NOT NULL) THEN
                 IF NOT (COALESCE(r.escrow = 'held', false)) THEN
@@ -217,6 +319,11 @@ BEGIN
                 END IF;
                 IF NOT (r.deposit_nano IS NOT NULL) THEN
                     RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands deposit_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.payout_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands payout_nano exists true', r.deal_id
                         USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
                             HINT = 'Make it true in the same step.';
                 END IF;
@@ -235,6 +342,7 @@ BEGIN
             IF NOT (COALESCE(r.escrow = 'held', false))
                 OR NOT (r.deposit_tx IS NOT NULL)
                 OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.payout_nano IS NOT NULL)
                 OR NOT (r.creative IS NOT NULL) THEN
                 IF NOT (COALESCE(r.escrow = 'held', false)) THEN
                     RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands escrow == held, and escrow is %', r.deal_id, r.escrow
@@ -251,6 +359,11 @@ BEGIN
                         USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
                             HINT = 'Make it true in the same step.';
                 END IF;
+                IF NOT (r.payout_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands payout_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
                 IF NOT (r.creative IS NOT NULL) THEN
                     RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands creative exists true', r.deal_id
                         USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
@@ -258,52 +371,82 @@ BEGIN
                 END IF;
             END IF;
         WHEN 'DELIVERY_VERIFYING' THEN
-            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_delivery_verifying_holds: DELIVERY_VERIFYING demands escrow == held, and escrow is %', r.deal_id, r.escrow
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_delivery_verifying_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_tx IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_delivery_verifying_holds: DELIVERY_VERIFYING demands deposit_tx exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_delivery_verifying_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_nano IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_delivery_verifying_holds: DELIVERY_VERIFYING demands deposit_nano exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_delivery_verifying_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.escrow = 'held', false))
+                OR NOT (r.deposit_tx IS NOT NULL)
+                OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.payout_nano IS NOT NULL) THEN
+                IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_delivery_verifying_holds: DELIVERY_VERIFYING demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_delivery_verifying_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_tx IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_delivery_verifying_holds: DELIVERY_VERIFYING demands deposit_tx exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_delivery_verifying_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_delivery_verifying_holds: DELIVERY_VERIFYING demands deposit_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_delivery_verifying_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.payout_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_delivery_verifying_holds: DELIVERY_VERIFYING demands payout_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_delivery_verifying_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'COMPLETED_RELEASED' THEN
-            IF NOT (COALESCE(r.escrow = 'released', false)) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_completed_released_holds: COMPLETED_RELEASED demands escrow == released, and escrow is %', r.deal_id, r.escrow
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_completed_released_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_tx IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_completed_released_holds: COMPLETED_RELEASED demands deposit_tx exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_completed_released_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_nano IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_completed_released_holds: COMPLETED_RELEASED demands deposit_nano exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_completed_released_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.escrow = 'released', false))
+                OR NOT (r.deposit_tx IS NOT NULL)
+                OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.payout_nano IS NOT NULL) THEN
+                IF NOT (COALESCE(r.escrow = 'released', false)) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_completed_released_holds: COMPLETED_RELEASED demands escrow == released, and escrow is %', r.deal_id, r.escrow
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_completed_released_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_tx IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_completed_released_holds: COMPLETED_RELEASED demands deposit_tx exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_completed_released_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_completed_released_holds: COMPLETED_RELEASED demands deposit_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_completed_released_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.payout_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_completed_released_holds: COMPLETED_RELEASED demands payout_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_completed_released_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'DISPUTED' THEN
-            IF NOT (COALESCE(r.escrow = 'frozen', false)) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_disputed_holds: DISPUTED demands escrow == frozen, and escrow is %', r.deal_id, r.escrow
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_disputed_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_tx IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_disputed_holds: DISPUTED demands deposit_tx exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_disputed_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_nano IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_disputed_holds: DISPUTED demands deposit_nano exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_disputed_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.escrow = 'frozen', false))
+                OR NOT (r.deposit_tx IS NOT NULL)
+                OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.payout_nano IS NOT NULL) THEN
+                IF NOT (COALESCE(r.escrow = 'frozen', false)) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_disputed_holds: DISPUTED demands escrow == frozen, and escrow is %', r.deal_id, r.escrow
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_disputed_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_tx IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_disputed_holds: DISPUTED demands deposit_tx exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_disputed_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_disputed_holds: DISPUTED demands deposit_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_disputed_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.payout_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_disputed_holds: DISPUTED demands payout_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_disputed_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'CANCELLED' THEN
             IF NOT (COALESCE(r.escrow IN ('none', 'returned'), false)) THEN
@@ -352,8 +495,18 @@ BEGIN
         OR NEW.deposit_address IS NOT NULL
         OR NEW.deposit_tx IS NOT NULL
         OR NEW.deposit_nano IS NOT NULL
+        OR NEW.surplus_above_nano IS NOT NULL
+        OR NEW.payout_nano IS NOT NULL
+        OR NEW.commission_nano IS NOT NULL
+        OR NEW.fees_nano IS NOT NULL
+        OR NEW.refund_address IS NOT NULL
+        OR NEW.payout_address IS NOT NULL
         OR NEW.escrow IS DISTINCT FROM 'none'
+        OR NEW.settlement IS DISTINCT FROM 'none'
         OR NEW.creative IS NOT NULL
+        OR NEW.draft_version IS DISTINCT FROM 0
+        OR NEW.revisions IS DISTINCT FROM 0
+        OR NEW.publish_by IS NOT NULL
         OR NEW.publish_at IS NOT NULL
         OR NEW.advertiser_cancels IS DISTINCT FROM false
         OR NEW.owner_cancels IS DISTINCT FROM false
@@ -384,15 +537,65 @@ BEGIN
                 USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                     HINT = 'Leave deposit_nano as it is.';
         END IF;
+        IF NEW.surplus_above_nano IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: surplus_above_nano is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.surplus_above_nano
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave surplus_above_nano as it is.';
+        END IF;
+        IF NEW.payout_nano IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: payout_nano is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.payout_nano
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave payout_nano as it is.';
+        END IF;
+        IF NEW.commission_nano IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: commission_nano is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.commission_nano
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave commission_nano as it is.';
+        END IF;
+        IF NEW.fees_nano IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: fees_nano is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.fees_nano
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave fees_nano as it is.';
+        END IF;
+        IF NEW.refund_address IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: refund_address is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.refund_address
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave refund_address as it is.';
+        END IF;
+        IF NEW.payout_address IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: payout_address is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.payout_address
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave payout_address as it is.';
+        END IF;
         IF NEW.escrow IS DISTINCT FROM 'none' THEN
             RAISE EXCEPTION 'fsmgen: deal %: step: escrow is not written by %, it begins as ''none'' and not as %', NEW.deal_id, NEW.last_event, NEW.escrow
                 USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                     HINT = 'Leave escrow as it is.';
         END IF;
+        IF NEW.settlement IS DISTINCT FROM 'none' THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: settlement is not written by %, it begins as ''none'' and not as %', NEW.deal_id, NEW.last_event, NEW.settlement
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave settlement as it is.';
+        END IF;
         IF NEW.creative IS NOT NULL THEN
             RAISE EXCEPTION 'fsmgen: deal %: step: creative is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.creative
                 USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                     HINT = 'Leave creative as it is.';
+        END IF;
+        IF NEW.draft_version IS DISTINCT FROM 0 THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: draft_version is not written by %, it begins as 0 and not as %', NEW.deal_id, NEW.last_event, NEW.draft_version
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave draft_version as it is.';
+        END IF;
+        IF NEW.revisions IS DISTINCT FROM 0 THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: revisions is not written by %, it begins as 0 and not as %', NEW.deal_id, NEW.last_event, NEW.revisions
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave revisions as it is.';
+        END IF;
+        IF NEW.publish_by IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: publish_by is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.publish_by
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave publish_by as it is.';
         END IF;
         IF NEW.publish_at IS NOT NULL THEN
             RAISE EXCEPTION 'fsmgen: deal %: step: publish_at is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.publish_at
@@ -448,41 +651,70 @@ BEGIN
             'NEGOTIATING AGREE ACCEPTED',
             'NEGOTIATING CANCEL CANCELLED',
             'NEGOTIATING EXPIRE EXPIRED',
-            'ACCEPTED ADDRESS_READY AWAITING_PAYMENT',
             'ACCEPTED CANCEL CANCELLED',
+            'ACCEPTED ADDRESS_READY AWAITING_PAYMENT',
+            'AWAITING_PAYMENT EXPIRE EXPIRED',
             'AWAITING_PAYMENT DEPOSIT_CONFIRMED FUNDED',
             'AWAITING_PAYMENT DEPOSIT_CONFIRMED AWAITING_PAYMENT',
             'AWAITING_PAYMENT CANCEL CANCELLED',
-            'AWAITING_PAYMENT EXPIRE EXPIRED',
+            'AWAITING_PAYMENT SET_REFUND_ADDRESS AWAITING_PAYMENT',
             'FUNDED SUBMIT_DRAFT CREATIVE_SUBMITTED',
             'FUNDED MUTUAL_CANCEL CANCELLED',
             'FUNDED MUTUAL_CANCEL FUNDED',
             'FUNDED EXPIRE EXPIRED',
             'FUNDED DEPOSIT_CONFIRMED FUNDED',
+            'FUNDED SET_REFUND_ADDRESS FUNDED',
+            'FUNDED SET_PAYOUT_ADDRESS FUNDED',
+            'CREATIVE_SUBMITTED EXPIRE EXPIRED',
             'CREATIVE_SUBMITTED APPROVE CREATIVE_APPROVED',
             'CREATIVE_SUBMITTED REQUEST_REVISION FUNDED',
             'CREATIVE_SUBMITTED DISPUTE DISPUTED',
-            'CREATIVE_SUBMITTED EXPIRE EXPIRED',
             'CREATIVE_SUBMITTED DEPOSIT_CONFIRMED CREATIVE_SUBMITTED',
+            'CREATIVE_SUBMITTED SET_REFUND_ADDRESS CREATIVE_SUBMITTED',
+            'CREATIVE_SUBMITTED SET_PAYOUT_ADDRESS CREATIVE_SUBMITTED',
+            'CREATIVE_APPROVED EXPIRE EXPIRED',
             'CREATIVE_APPROVED SET_PUBLISH_TIME SCHEDULED',
             'CREATIVE_APPROVED PUBLISH_NOW PUBLISHED',
             'CREATIVE_APPROVED DEPOSIT_CONFIRMED CREATIVE_APPROVED',
+            'CREATIVE_APPROVED SET_REFUND_ADDRESS CREATIVE_APPROVED',
+            'CREATIVE_APPROVED SET_PAYOUT_ADDRESS CREATIVE_APPROVED',
             'SCHEDULED AUTO_PUBLISHED PUBLISHED',
+            'SCHEDULED OVERDUE DISPUTED',
             'SCHEDULED DEPOSIT_CONFIRMED SCHEDULED',
+            'SCHEDULED SET_REFUND_ADDRESS SCHEDULED',
+            'SCHEDULED SET_PAYOUT_ADDRESS SCHEDULED',
             'PUBLISHED START_VERIFICATION DELIVERY_VERIFYING',
+            'PUBLISHED OVERDUE DISPUTED',
             'PUBLISHED DEPOSIT_CONFIRMED PUBLISHED',
+            'PUBLISHED SET_REFUND_ADDRESS PUBLISHED',
+            'PUBLISHED SET_PAYOUT_ADDRESS PUBLISHED',
             'PUBLISHED PUBLISH_FAILED DISPUTED',
             'DELIVERY_VERIFYING VERIFICATION_PASSED COMPLETED_RELEASED',
             'DELIVERY_VERIFYING VERIFICATION_FAILED DISPUTED',
             'DELIVERY_VERIFYING AUTO_APPROVE COMPLETED_RELEASED',
+            'DELIVERY_VERIFYING AUTO_APPROVE DISPUTED',
             'DELIVERY_VERIFYING DEPOSIT_CONFIRMED DELIVERY_VERIFYING',
+            'DELIVERY_VERIFYING SET_REFUND_ADDRESS DELIVERY_VERIFYING',
+            'DELIVERY_VERIFYING SET_PAYOUT_ADDRESS DELIVERY_VERIFYING',
             'COMPLETED_RELEASED DEPOSIT_CONFIRMED COMPLETED_RELEASED',
+            'COMPLETED_RELEASED SET_REFUND_ADDRESS COMPLETED_RELEASED',
+            'COMPLETED_RELEASED SET_PAYOUT_ADDRESS COMPLETED_RELEASED',
+            'COMPLETED_RELEASED TRANSFER_REPORTED COMPLETED_RELEASED',
             'DISPUTED RESOLVE_FOR_OWNER COMPLETED_RELEASED',
             'DISPUTED RESOLVE_FOR_ADVERTISER REFUNDED',
+            'DISPUTED OVERDUE DISPUTED',
             'DISPUTED DEPOSIT_CONFIRMED DISPUTED',
+            'DISPUTED SET_REFUND_ADDRESS DISPUTED',
+            'DISPUTED SET_PAYOUT_ADDRESS DISPUTED',
             'CANCELLED DEPOSIT_CONFIRMED CANCELLED',
+            'CANCELLED SET_REFUND_ADDRESS CANCELLED',
+            'CANCELLED TRANSFER_REPORTED CANCELLED',
             'REFUNDED DEPOSIT_CONFIRMED REFUNDED',
-            'EXPIRED DEPOSIT_CONFIRMED EXPIRED') THEN
+            'REFUNDED SET_REFUND_ADDRESS REFUNDED',
+            'REFUNDED TRANSFER_REPORTED REFUNDED',
+            'EXPIRED DEPOSIT_CONFIRMED EXPIRED',
+            'EXPIRED SET_REFUND_ADDRESS EXPIRED',
+            'EXPIRED TRANSFER_REPORTED EXPIRED') THEN
         IF OLD.status = 'DRAFT' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from DRAFT on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
@@ -498,55 +730,55 @@ BEGIN
         ELSIF OLD.status = 'ACCEPTED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from ACCEPTED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead ADDRESS_READY to AWAITING_PAYMENT, CANCEL to CANCELLED.';
+                    HINT = 'From there lead CANCEL to CANCELLED, ADDRESS_READY to AWAITING_PAYMENT.';
         ELSIF OLD.status = 'AWAITING_PAYMENT' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from AWAITING_PAYMENT on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead DEPOSIT_CONFIRMED to FUNDED or AWAITING_PAYMENT, CANCEL to CANCELLED, EXPIRE to EXPIRED.';
+                    HINT = 'From there lead EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to FUNDED or AWAITING_PAYMENT, CANCEL to CANCELLED, SET_REFUND_ADDRESS to AWAITING_PAYMENT.';
         ELSIF OLD.status = 'FUNDED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from FUNDED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead SUBMIT_DRAFT to CREATIVE_SUBMITTED, MUTUAL_CANCEL to CANCELLED or FUNDED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to FUNDED.';
+                    HINT = 'From there lead SUBMIT_DRAFT to CREATIVE_SUBMITTED, MUTUAL_CANCEL to CANCELLED or FUNDED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to FUNDED, SET_REFUND_ADDRESS to FUNDED, SET_PAYOUT_ADDRESS to FUNDED.';
         ELSIF OLD.status = 'CREATIVE_SUBMITTED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from CREATIVE_SUBMITTED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead APPROVE to CREATIVE_APPROVED, REQUEST_REVISION to FUNDED, DISPUTE to DISPUTED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to CREATIVE_SUBMITTED.';
+                    HINT = 'From there lead EXPIRE to EXPIRED, APPROVE to CREATIVE_APPROVED, REQUEST_REVISION to FUNDED, DISPUTE to DISPUTED, DEPOSIT_CONFIRMED to CREATIVE_SUBMITTED, SET_REFUND_ADDRESS to CREATIVE_SUBMITTED, SET_PAYOUT_ADDRESS to CREATIVE_SUBMITTED.';
         ELSIF OLD.status = 'CREATIVE_APPROVED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from CREATIVE_APPROVED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead SET_PUBLISH_TIME to SCHEDULED, PUBLISH_NOW to PUBLISHED, DEPOSIT_CONFIRMED to CREATIVE_APPROVED.';
+                    HINT = 'From there lead EXPIRE to EXPIRED, SET_PUBLISH_TIME to SCHEDULED, PUBLISH_NOW to PUBLISHED, DEPOSIT_CONFIRMED to CREATIVE_APPROVED, SET_REFUND_ADDRESS to CREATIVE_APPROVED, SET_PAYOUT_ADDRESS to CREATIVE_APPROVED.';
         ELSIF OLD.status = 'SCHEDULED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from SCHEDULED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead AUTO_PUBLISHED to PUBLISHED, DEPOSIT_CONFIRMED to SCHEDULED.';
+                    HINT = 'From there lead AUTO_PUBLISHED to PUBLISHED, OVERDUE to DISPUTED, DEPOSIT_CONFIRMED to SCHEDULED, SET_REFUND_ADDRESS to SCHEDULED, SET_PAYOUT_ADDRESS to SCHEDULED.';
         ELSIF OLD.status = 'PUBLISHED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from PUBLISHED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead START_VERIFICATION to DELIVERY_VERIFYING, DEPOSIT_CONFIRMED to PUBLISHED, PUBLISH_FAILED to DISPUTED.';
+                    HINT = 'From there lead START_VERIFICATION to DELIVERY_VERIFYING, OVERDUE to DISPUTED, DEPOSIT_CONFIRMED to PUBLISHED, SET_REFUND_ADDRESS to PUBLISHED, SET_PAYOUT_ADDRESS to PUBLISHED, PUBLISH_FAILED to DISPUTED.';
         ELSIF OLD.status = 'DELIVERY_VERIFYING' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from DELIVERY_VERIFYING on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead VERIFICATION_PASSED to COMPLETED_RELEASED, VERIFICATION_FAILED to DISPUTED, AUTO_APPROVE to COMPLETED_RELEASED, DEPOSIT_CONFIRMED to DELIVERY_VERIFYING.';
+                    HINT = 'From there lead VERIFICATION_PASSED to COMPLETED_RELEASED, VERIFICATION_FAILED to DISPUTED, AUTO_APPROVE to COMPLETED_RELEASED or DISPUTED, DEPOSIT_CONFIRMED to DELIVERY_VERIFYING, SET_REFUND_ADDRESS to DELIVERY_VERIFYING, SET_PAYOUT_ADDRESS to DELIVERY_VERIFYING.';
         ELSIF OLD.status = 'COMPLETED_RELEASED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from COMPLETED_RELEASED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead DEPOSIT_CONFIRMED to COMPLETED_RELEASED.';
+                    HINT = 'From there lead DEPOSIT_CONFIRMED to COMPLETED_RELEASED, SET_REFUND_ADDRESS to COMPLETED_RELEASED, SET_PAYOUT_ADDRESS to COMPLETED_RELEASED, TRANSFER_REPORTED to COMPLETED_RELEASED.';
         ELSIF OLD.status = 'DISPUTED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from DISPUTED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead RESOLVE_FOR_OWNER to COMPLETED_RELEASED, RESOLVE_FOR_ADVERTISER to REFUNDED, DEPOSIT_CONFIRMED to DISPUTED.';
+                    HINT = 'From there lead RESOLVE_FOR_OWNER to COMPLETED_RELEASED, RESOLVE_FOR_ADVERTISER to REFUNDED, OVERDUE to DISPUTED, DEPOSIT_CONFIRMED to DISPUTED, SET_REFUND_ADDRESS to DISPUTED, SET_PAYOUT_ADDRESS to DISPUTED.';
         ELSIF OLD.status = 'CANCELLED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from CANCELLED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead DEPOSIT_CONFIRMED to CANCELLED.';
+                    HINT = 'From there lead DEPOSIT_CONFIRMED to CANCELLED, SET_REFUND_ADDRESS to CANCELLED, TRANSFER_REPORTED to CANCELLED.';
         ELSIF OLD.status = 'REFUNDED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from REFUNDED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead DEPOSIT_CONFIRMED to REFUNDED.';
+                    HINT = 'From there lead DEPOSIT_CONFIRMED to REFUNDED, SET_REFUND_ADDRESS to REFUNDED, TRANSFER_REPORTED to REFUNDED.';
         ELSIF OLD.status = 'EXPIRED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from EXPIRED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                    HINT = 'From there lead DEPOSIT_CONFIRMED to EXPIRED.';
+                    HINT = 'From there lead DEPOSIT_CONFIRMED to EXPIRED, SET_REFUND_ADDRESS to EXPIRED, TRANSFER_REPORTED to EXPIRED.';
         END IF;
         RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from % on % to %', OLD.deal_id, OLD.status, NEW.last_event, NEW.status
             USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
@@ -563,20 +795,40 @@ BEGIN
         OR NEW.deposit_tx IS DISTINCT FROM OLD.deposit_tx AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED')
         OR NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano AND OLD.deposit_nano IS NOT NULL
         OR NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED')
+        OR NEW.surplus_above_nano IS DISTINCT FROM OLD.surplus_above_nano AND OLD.surplus_above_nano IS NOT NULL
+        OR NEW.surplus_above_nano IS DISTINCT FROM OLD.surplus_above_nano AND NOT (NEW.last_event = 'ADDRESS_READY')
+        OR NEW.payout_nano IS DISTINCT FROM OLD.payout_nano AND OLD.payout_nano IS NOT NULL
+        OR NEW.payout_nano IS DISTINCT FROM OLD.payout_nano AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED')
+        OR NEW.commission_nano IS DISTINCT FROM OLD.commission_nano AND OLD.commission_nano IS NOT NULL
+        OR NEW.commission_nano IS DISTINCT FROM OLD.commission_nano AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED')
+        OR NEW.fees_nano IS DISTINCT FROM OLD.fees_nano AND OLD.fees_nano IS NOT NULL
+        OR NEW.fees_nano IS DISTINCT FROM OLD.fees_nano AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED')
+        OR NEW.refund_address IS DISTINCT FROM OLD.refund_address AND NOT (NEW.last_event = 'SET_REFUND_ADDRESS')
+        OR NEW.payout_address IS DISTINCT FROM OLD.payout_address AND NOT (NEW.last_event = 'SET_PAYOUT_ADDRESS')
         OR NEW.escrow IS DISTINCT FROM OLD.escrow AND NOT (NEW.last_event IN ('DISPUTE', 'PUBLISH_FAILED', 'VERIFICATION_PASSED', 'VERIFICATION_FAILED', 'AUTO_APPROVE', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
                 OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
-                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED')
+                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED')
+                OR NEW.last_event = 'OVERDUE' AND OLD.status IN ('SCHEDULED', 'PUBLISHED')
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED')
+        OR NEW.settlement IS DISTINCT FROM OLD.settlement AND NOT (NEW.last_event IN ('TRANSFER_REPORTED', 'VERIFICATION_PASSED', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
+                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED')
+                OR NEW.last_event = 'AUTO_APPROVE' AND OLD.status = 'DELIVERY_VERIFYING' AND NEW.status = 'COMPLETED_RELEASED')
         OR NEW.creative IS DISTINCT FROM OLD.creative AND NOT (NEW.last_event = 'SUBMIT_DRAFT')
+        OR NEW.draft_version IS DISTINCT FROM OLD.draft_version AND NOT (NEW.last_event = 'SUBMIT_DRAFT')
+        OR NEW.revisions IS DISTINCT FROM OLD.revisions AND NOT (NEW.last_event = 'REQUEST_REVISION')
+        OR NEW.publish_by IS DISTINCT FROM OLD.publish_by AND NOT (NEW.last_event = 'APPROVE')
         OR NEW.publish_at IS DISTINCT FROM OLD.publish_at AND NOT (NEW.last_event = 'SET_PUBLISH_TIME')
         OR NEW.advertiser_cancels IS DISTINCT FROM OLD.advertiser_cancels AND NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT'))
         OR NEW.owner_cancels IS DISTINCT FROM OLD.owner_cancels AND NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT'))
         OR OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
             AND NOT (COALESCE(NEW.advertiser_cancels = true, false) AND COALESCE(NEW.owner_cancels = true, false))
         OR OLD.status = 'PUBLISHED' AND NEW.status = 'COMPLETED_RELEASED'
-        OR NEW.entered_at <> NEW.updated_at AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+        OR NEW.entered_at <> NEW.updated_at AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('SET_REFUND_ADDRESS', 'SET_PAYOUT_ADDRESS', 'TRANSFER_REPORTED')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT')))
-        OR NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status AND ((NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+        OR NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status AND ((NEW.last_event IN ('SET_REFUND_ADDRESS', 'SET_PAYOUT_ADDRESS', 'TRANSFER_REPORTED')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT'))) THEN
         IF NEW.deal_id IS DISTINCT FROM OLD.deal_id THEN
             RAISE EXCEPTION 'fsmgen: deal %: immutable: deal_id never changes, not from % to %', OLD.deal_id, OLD.deal_id, NEW.deal_id
@@ -641,14 +893,87 @@ BEGIN
                         HINT = 'Leave deposit_nano as it is.';
             END IF;
         END IF;
+        IF NEW.surplus_above_nano IS DISTINCT FROM OLD.surplus_above_nano THEN
+            IF OLD.surplus_above_nano IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: deal %: immutable: surplus_above_nano is written once, it stays % and does not become %', OLD.deal_id, OLD.surplus_above_nano, NEW.surplus_above_nano
+                    USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_surplus_above_nano_immutable',
+                        HINT = 'Leave surplus_above_nano as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'ADDRESS_READY') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: surplus_above_nano is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.surplus_above_nano, NEW.surplus_above_nano
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave surplus_above_nano as it is.';
+            END IF;
+        END IF;
+        IF NEW.payout_nano IS DISTINCT FROM OLD.payout_nano THEN
+            IF OLD.payout_nano IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: deal %: immutable: payout_nano is written once, it stays % and does not become %', OLD.deal_id, OLD.payout_nano, NEW.payout_nano
+                    USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_payout_nano_immutable',
+                        HINT = 'Leave payout_nano as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: payout_nano is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.payout_nano, NEW.payout_nano
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave payout_nano as it is.';
+            END IF;
+        END IF;
+        IF NEW.commission_nano IS DISTINCT FROM OLD.commission_nano THEN
+            IF OLD.commission_nano IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: deal %: immutable: commission_nano is written once, it stays % and does not become %', OLD.deal_id, OLD.commission_nano, NEW.commission_nano
+                    USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_commission_nano_immutable',
+                        HINT = 'Leave commission_nano as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: commission_nano is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.commission_nano, NEW.commission_nano
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave commission_nano as it is.';
+            END IF;
+        END IF;
+        IF NEW.fees_nano IS DISTINCT FROM OLD.fees_nano THEN
+            IF OLD.fees_nano IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: deal %: immutable: fees_nano is written once, it stays % and does not become %', OLD.deal_id, OLD.fees_nano, NEW.fees_nano
+                    USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_fees_nano_immutable',
+                        HINT = 'Leave fees_nano as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: fees_nano is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.fees_nano, NEW.fees_nano
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave fees_nano as it is.';
+            END IF;
+        END IF;
+        IF NEW.refund_address IS DISTINCT FROM OLD.refund_address THEN
+            IF NOT (NEW.last_event = 'SET_REFUND_ADDRESS') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: refund_address is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.refund_address, NEW.refund_address
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave refund_address as it is.';
+            END IF;
+        END IF;
+        IF NEW.payout_address IS DISTINCT FROM OLD.payout_address THEN
+            IF NOT (NEW.last_event = 'SET_PAYOUT_ADDRESS') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: payout_address is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.payout_address, NEW.payout_address
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave payout_address as it is.';
+            END IF;
+        END IF;
         IF NEW.escrow IS DISTINCT FROM OLD.escrow THEN
             IF NOT (NEW.last_event IN ('DISPUTE', 'PUBLISH_FAILED', 'VERIFICATION_PASSED', 'VERIFICATION_FAILED', 'AUTO_APPROVE', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
                 OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
-                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED')
+                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED')
+                OR NEW.last_event = 'OVERDUE' AND OLD.status IN ('SCHEDULED', 'PUBLISHED')
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
                 RAISE EXCEPTION 'fsmgen: deal %: step: escrow is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.escrow, NEW.escrow
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Leave escrow as it is.';
+            END IF;
+        END IF;
+        IF NEW.settlement IS DISTINCT FROM OLD.settlement THEN
+            IF NOT (NEW.last_event IN ('TRANSFER_REPORTED', 'VERIFICATION_PASSED', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
+                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED')
+                OR NEW.last_event = 'AUTO_APPROVE' AND OLD.status = 'DELIVERY_VERIFYING' AND NEW.status = 'COMPLETED_RELEASED') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: settlement is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.settlement, NEW.settlement
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave settlement as it is.';
             END IF;
         END IF;
         IF NEW.creative IS DISTINCT FROM OLD.creative THEN
@@ -656,6 +981,27 @@ BEGIN
                 RAISE EXCEPTION 'fsmgen: deal %: step: creative is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.creative, NEW.creative
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Leave creative as it is.';
+            END IF;
+        END IF;
+        IF NEW.draft_version IS DISTINCT FROM OLD.draft_version THEN
+            IF NOT (NEW.last_event = 'SUBMIT_DRAFT') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: draft_version is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.draft_version, NEW.draft_version
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave draft_version as it is.';
+            END IF;
+        END IF;
+        IF NEW.revisions IS DISTINCT FROM OLD.revisions THEN
+            IF NOT (NEW.last_event = 'REQUEST_REVISION') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: revisions is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.revisions, NEW.revisions
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave revisions as it is.';
+            END IF;
+        END IF;
+        IF NEW.publish_by IS DISTINCT FROM OLD.publish_by THEN
+            IF NOT (NEW.last_event = 'APPROVE') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: publish_by is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.publish_by, NEW.publish_by
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave publish_by as it is.';
             END IF;
         END IF;
         IF NEW.publish_at IS DISTINCT FROM OLD.publish_at THEN
@@ -693,7 +1039,8 @@ BEGIN
                     HINT = 'This edge does not exist.';
         END IF;
         IF NEW.entered_at <> NEW.updated_at THEN
-            IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+            IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('SET_REFUND_ADDRESS', 'SET_PAYOUT_ADDRESS', 'TRANSFER_REPORTED')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT'))) THEN
                 RAISE EXCEPTION 'fsmgen: deal %: step: the state is entered when the step is taken, not at %', NEW.deal_id, NEW.entered_at
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
@@ -701,7 +1048,8 @@ BEGIN
             END IF;
         END IF;
         IF NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status THEN
-            IF (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+            IF (NEW.last_event IN ('SET_REFUND_ADDRESS', 'SET_PAYOUT_ADDRESS', 'TRANSFER_REPORTED')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT')) THEN
                 RAISE EXCEPTION 'fsmgen: deal %: step: the step does not enter its state, and entered_at does not become %', NEW.deal_id, NEW.entered_at
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
@@ -716,45 +1064,93 @@ BEGIN
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
+            IF NOT (NEW.surplus_above_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: ADDRESS_READY from ACCEPTED to AWAITING_PAYMENT: address_ready sets surplus_above_nano: $price_nano + $dust_nano, and surplus_above_nano is %', NEW.deal_id, NEW.surplus_above_nano
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
         END IF;
     ELSIF OLD.status = 'AWAITING_PAYMENT' THEN
         IF NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED' THEN
-            IF NOT (NEW.deposit_tx IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets deposit_tx: $tx_hash, and deposit_tx is %', NEW.deal_id, NEW.deposit_tx
-                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (NEW.deposit_tx IS NOT NULL)
+                OR NOT (NEW.deposit_nano IS NOT DISTINCT FROM OLD.price_nano)
+                OR NOT (NEW.payout_nano IS NOT NULL)
+                OR NOT (NEW.commission_nano IS NOT NULL)
+                OR NOT (NEW.fees_nano IS NOT NULL)
+                OR NOT (NEW.escrow = 'held') THEN
+                IF NOT (NEW.deposit_tx IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets deposit_tx: $tx_hash, and deposit_tx is %', NEW.deal_id, NEW.deposit_tx
+                        USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.deposit_nano IS NOT DISTINCT FROM OLD.price_nano) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets deposit_nano: $price_nano, and deposit_nano is %', NEW.deal_id, NEW.deposit_nano
+                        USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.payout_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets payout_nano: $price_nano - $withheld, and payout_nano is %', NEW.deal_id, NEW.payout_nano
+                        USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.commission_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets commission_nano: $commission, and commission_nano is %', NEW.deal_id, NEW.commission_nano
+                        USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.fees_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets fees_nano: $withheld - $commission, and fees_nano is %', NEW.deal_id, NEW.fees_nano
+                        USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.escrow = 'held') THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets escrow: held, and escrow is %', NEW.deal_id, NEW.escrow
+                        USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
-            IF NOT (NEW.deposit_nano IS NOT DISTINCT FROM OLD.price_nano) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets deposit_nano: $price_nano, and deposit_nano is %', NEW.deal_id, NEW.deposit_nano
-                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.escrow = 'held') THEN
-                RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets escrow: held, and escrow is %', NEW.deal_id, NEW.escrow
+        ELSIF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from AWAITING_PAYMENT to AWAITING_PAYMENT: set_refund_address writes refund_address', NEW.deal_id
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
         END IF;
     ELSIF OLD.status = 'FUNDED' THEN
         IF NEW.last_event = 'SUBMIT_DRAFT' THEN
-            IF NOT (NEW.creative IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft writes creative', NEW.deal_id
-                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.advertiser_cancels = false) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft sets advertiser_cancels: false, and advertiser_cancels is %', NEW.deal_id, NEW.advertiser_cancels
-                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.owner_cancels = false) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft sets owner_cancels: false, and owner_cancels is %', NEW.deal_id, NEW.owner_cancels
-                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (COALESCE(NEW.draft_version > OLD.draft_version, false))
+                OR NOT (NEW.creative IS NOT NULL)
+                OR NOT (NEW.advertiser_cancels = false)
+                OR NOT (NEW.owner_cancels = false) THEN
+                IF NOT (COALESCE(NEW.draft_version > OLD.draft_version, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft demands draft > $draft_version', NEW.deal_id
+                        USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.creative IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft writes creative', NEW.deal_id
+                        USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.advertiser_cancels = false) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft sets advertiser_cancels: false, and advertiser_cancels is %', NEW.deal_id, NEW.advertiser_cancels
+                        USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.owner_cancels = false) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft sets owner_cancels: false, and owner_cancels is %', NEW.deal_id, NEW.owner_cancels
+                        USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
         ELSIF NEW.last_event = 'MUTUAL_CANCEL' AND NEW.status = 'CANCELLED' THEN
             IF NOT (NEW.escrow = 'returned') THEN
                 RAISE EXCEPTION 'fsmgen: deal %: step: MUTUAL_CANCEL from FUNDED to CANCELLED: mutual_by_advertiser or mutual_by_owner sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.settlement = 'moving') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: MUTUAL_CANCEL from FUNDED to CANCELLED: mutual_by_advertiser or mutual_by_owner sets settlement: moving, and settlement is %', NEW.deal_id, NEW.settlement
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
@@ -775,35 +1171,147 @@ BEGIN
             END IF;
         ELSIF NEW.last_event = 'EXPIRE' THEN
             IF NOT (NEW.escrow = 'returned') THEN
-                RAISE EXCEPTION 'fsmgen: deal %: step: EXPIRE from FUNDED to EXPIRED: creative_expired sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
+                RAISE EXCEPTION 'fsmgen: deal %: step: EXPIRE from FUNDED to EXPIRED: escrow_expired sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.settlement = 'moving') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: EXPIRE from FUNDED to EXPIRED: escrow_expired sets settlement: moving, and settlement is %', NEW.deal_id, NEW.settlement
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from FUNDED to FUNDED: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_PAYOUT_ADDRESS' THEN
+            IF NOT (NEW.payout_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_PAYOUT_ADDRESS from FUNDED to FUNDED: set_payout_address writes payout_address', NEW.deal_id
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
         END IF;
     ELSIF OLD.status = 'CREATIVE_SUBMITTED' THEN
-        IF NEW.last_event = 'DISPUTE' THEN
+        IF NEW.last_event = 'EXPIRE' THEN
+            IF NOT (NEW.escrow = 'returned') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: EXPIRE from CREATIVE_SUBMITTED to EXPIRED: escrow_expired sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.settlement = 'moving') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: EXPIRE from CREATIVE_SUBMITTED to EXPIRED: escrow_expired sets settlement: moving, and settlement is %', NEW.deal_id, NEW.settlement
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'APPROVE' THEN
+            IF NOT (NEW.publish_by IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: APPROVE from CREATIVE_SUBMITTED to CREATIVE_APPROVED: approve sets publish_by: $now + $publish_timeout, and publish_by is %', NEW.deal_id, NEW.publish_by
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'REQUEST_REVISION' THEN
+            IF NOT (NEW.revisions = (OLD.revisions::numeric + 1)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: REQUEST_REVISION from CREATIVE_SUBMITTED to FUNDED: request_revision sets revisions: $revisions + 1, and revisions is %', NEW.deal_id, NEW.revisions
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'DISPUTE' THEN
             IF NOT (NEW.escrow = 'frozen') THEN
                 RAISE EXCEPTION 'fsmgen: deal %: step: DISPUTE from CREATIVE_SUBMITTED to DISPUTED: dispute_quality sets escrow: frozen, and escrow is %', NEW.deal_id, NEW.escrow
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
-        ELSIF NEW.last_event = 'EXPIRE' THEN
-            IF NOT (NEW.escrow = 'returned') THEN
-                RAISE EXCEPTION 'fsmgen: deal %: step: EXPIRE from CREATIVE_SUBMITTED to EXPIRED: review_expired sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
+        ELSIF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from CREATIVE_SUBMITTED to CREATIVE_SUBMITTED: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_PAYOUT_ADDRESS' THEN
+            IF NOT (NEW.payout_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_PAYOUT_ADDRESS from CREATIVE_SUBMITTED to CREATIVE_SUBMITTED: set_payout_address writes payout_address', NEW.deal_id
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
         END IF;
     ELSIF OLD.status = 'CREATIVE_APPROVED' THEN
-        IF NEW.last_event = 'SET_PUBLISH_TIME' THEN
+        IF NEW.last_event = 'EXPIRE' THEN
+            IF NOT (NEW.escrow = 'returned') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: EXPIRE from CREATIVE_APPROVED to EXPIRED: escrow_expired sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.settlement = 'moving') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: EXPIRE from CREATIVE_APPROVED to EXPIRED: escrow_expired sets settlement: moving, and settlement is %', NEW.deal_id, NEW.settlement
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_PUBLISH_TIME' THEN
+            IF NOT (COALESCE(NEW.publish_at <= OLD.publish_by, false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_PUBLISH_TIME from CREATIVE_APPROVED to SCHEDULED: schedule demands publish_at <= $publish_by', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
             IF NOT (NEW.publish_at IS NOT NULL) THEN
                 RAISE EXCEPTION 'fsmgen: deal %: step: SET_PUBLISH_TIME from CREATIVE_APPROVED to SCHEDULED: schedule writes publish_at', NEW.deal_id
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
+        ELSIF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from CREATIVE_APPROVED to CREATIVE_APPROVED: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_PAYOUT_ADDRESS' THEN
+            IF NOT (NEW.payout_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_PAYOUT_ADDRESS from CREATIVE_APPROVED to CREATIVE_APPROVED: set_payout_address writes payout_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'SCHEDULED' THEN
+        IF NEW.last_event = 'OVERDUE' THEN
+            IF NOT (NEW.escrow = 'frozen') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: OVERDUE from SCHEDULED to DISPUTED: publisher_silent sets escrow: frozen, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from SCHEDULED to SCHEDULED: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_PAYOUT_ADDRESS' THEN
+            IF NOT (NEW.payout_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_PAYOUT_ADDRESS from SCHEDULED to SCHEDULED: set_payout_address writes payout_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
         END IF;
     ELSIF OLD.status = 'PUBLISHED' THEN
-        IF NEW.last_event = 'PUBLISH_FAILED' THEN
+        IF NEW.last_event = 'OVERDUE' THEN
+            IF NOT (NEW.escrow = 'frozen') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: OVERDUE from PUBLISHED to DISPUTED: publisher_silent sets escrow: frozen, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from PUBLISHED to PUBLISHED: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_PAYOUT_ADDRESS' THEN
+            IF NOT (NEW.payout_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_PAYOUT_ADDRESS from PUBLISHED to PUBLISHED: set_payout_address writes payout_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'PUBLISH_FAILED' THEN
             IF NOT (NEW.escrow = 'frozen') THEN
                 RAISE EXCEPTION 'fsmgen: deal %: step: PUBLISH_FAILED from PUBLISHED to DISPUTED: publish_failed sets escrow: frozen, and escrow is %', NEW.deal_id, NEW.escrow
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
@@ -817,17 +1325,65 @@ BEGIN
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
+            IF NOT (NEW.settlement = 'moving') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: VERIFICATION_PASSED from DELIVERY_VERIFYING to COMPLETED_RELEASED: verified sets settlement: moving, and settlement is %', NEW.deal_id, NEW.settlement
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
         ELSIF NEW.last_event = 'VERIFICATION_FAILED' THEN
             IF NOT (NEW.escrow = 'frozen') THEN
                 RAISE EXCEPTION 'fsmgen: deal %: step: VERIFICATION_FAILED from DELIVERY_VERIFYING to DISPUTED: verify_failed sets escrow: frozen, and escrow is %', NEW.deal_id, NEW.escrow
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
-        ELSIF NEW.last_event = 'AUTO_APPROVE' THEN
+        ELSIF NEW.last_event = 'AUTO_APPROVE' AND NEW.status = 'COMPLETED_RELEASED' THEN
             IF NOT (NEW.escrow = 'released') THEN
                 RAISE EXCEPTION 'fsmgen: deal %: step: AUTO_APPROVE from DELIVERY_VERIFYING to COMPLETED_RELEASED: auto_approve sets escrow: released, and escrow is %', NEW.deal_id, NEW.escrow
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.settlement = 'moving') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: AUTO_APPROVE from DELIVERY_VERIFYING to COMPLETED_RELEASED: auto_approve sets settlement: moving, and settlement is %', NEW.deal_id, NEW.settlement
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'AUTO_APPROVE' AND NEW.status = 'DISPUTED' THEN
+            IF NOT (NEW.escrow = 'frozen') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: AUTO_APPROVE from DELIVERY_VERIFYING to DISPUTED: verifier_silent sets escrow: frozen, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from DELIVERY_VERIFYING to DELIVERY_VERIFYING: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_PAYOUT_ADDRESS' THEN
+            IF NOT (NEW.payout_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_PAYOUT_ADDRESS from DELIVERY_VERIFYING to DELIVERY_VERIFYING: set_payout_address writes payout_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'COMPLETED_RELEASED' THEN
+        IF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from COMPLETED_RELEASED to COMPLETED_RELEASED: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_PAYOUT_ADDRESS' THEN
+            IF NOT (NEW.payout_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_PAYOUT_ADDRESS from COMPLETED_RELEASED to COMPLETED_RELEASED: set_payout_address writes payout_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'TRANSFER_REPORTED' THEN
+            IF NOT (COALESCE(OLD.settlement NOT IN ('none', 'moved'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: TRANSFER_REPORTED from COMPLETED_RELEASED to COMPLETED_RELEASED: transfer_reported demands settlement not_in [none, moved]', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
             END IF;
         END IF;
     ELSIF OLD.status = 'DISPUTED' THEN
@@ -837,11 +1393,75 @@ BEGIN
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
+            IF NOT (NEW.settlement = 'moving') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: RESOLVE_FOR_OWNER from DISPUTED to COMPLETED_RELEASED: resolve_for_owner sets settlement: moving, and settlement is %', NEW.deal_id, NEW.settlement
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
         ELSIF NEW.last_event = 'RESOLVE_FOR_ADVERTISER' THEN
             IF NOT (NEW.escrow = 'returned') THEN
                 RAISE EXCEPTION 'fsmgen: deal %: step: RESOLVE_FOR_ADVERTISER from DISPUTED to REFUNDED: resolve_for_advertiser sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
                     USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
                         HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.settlement = 'moving') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: RESOLVE_FOR_ADVERTISER from DISPUTED to REFUNDED: resolve_for_advertiser sets settlement: moving, and settlement is %', NEW.deal_id, NEW.settlement
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from DISPUTED to DISPUTED: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SET_PAYOUT_ADDRESS' THEN
+            IF NOT (NEW.payout_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_PAYOUT_ADDRESS from DISPUTED to DISPUTED: set_payout_address writes payout_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'CANCELLED' THEN
+        IF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from CANCELLED to CANCELLED: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'TRANSFER_REPORTED' THEN
+            IF NOT (COALESCE(OLD.settlement NOT IN ('none', 'moved'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: TRANSFER_REPORTED from CANCELLED to CANCELLED: transfer_reported demands settlement not_in [none, moved]', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'REFUNDED' THEN
+        IF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from REFUNDED to REFUNDED: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'TRANSFER_REPORTED' THEN
+            IF NOT (COALESCE(OLD.settlement NOT IN ('none', 'moved'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: TRANSFER_REPORTED from REFUNDED to REFUNDED: transfer_reported demands settlement not_in [none, moved]', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'EXPIRED' THEN
+        IF NEW.last_event = 'SET_REFUND_ADDRESS' THEN
+            IF NOT (NEW.refund_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_REFUND_ADDRESS from EXPIRED to EXPIRED: set_refund_address writes refund_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'TRANSFER_REPORTED' THEN
+            IF NOT (COALESCE(OLD.settlement NOT IN ('none', 'moved'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: TRANSFER_REPORTED from EXPIRED to EXPIRED: transfer_reported demands settlement not_in [none, moved]', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
             END IF;
         END IF;
     END IF;
@@ -919,24 +1539,26 @@ BEGIN
             'OFFER_PENDING accept ACCEPT ACCEPTED owner',
             'OFFER_PENDING reject REJECT CANCELLED owner',
             'OFFER_PENDING withdraw WITHDRAW CANCELLED advertiser',
-            'OFFER_PENDING offer_expired EXPIRE EXPIRED system',
             'NEGOTIATING agree AGREE ACCEPTED advertiser',
             'NEGOTIATING agree AGREE ACCEPTED owner',
-            'NEGOTIATING negotiation_cancelled_by_advertiser CANCEL CANCELLED advertiser',
-            'NEGOTIATING negotiation_cancelled_by_owner CANCEL CANCELLED owner',
-            'NEGOTIATING negotiation_expired EXPIRE EXPIRED system',
+            'NEGOTIATING cancelled_by_advertiser CANCEL CANCELLED advertiser',
+            'ACCEPTED cancelled_by_advertiser CANCEL CANCELLED advertiser',
+            'NEGOTIATING cancelled_by_owner CANCEL CANCELLED owner',
+            'ACCEPTED cancelled_by_owner CANCEL CANCELLED owner',
             'ACCEPTED address_ready ADDRESS_READY AWAITING_PAYMENT system',
-            'ACCEPTED accepted_cancelled_by_advertiser CANCEL CANCELLED advertiser',
-            'ACCEPTED accepted_cancelled_by_owner CANCEL CANCELLED owner',
+            'OFFER_PENDING expired EXPIRE EXPIRED system',
+            'NEGOTIATING expired EXPIRE EXPIRED system',
+            'AWAITING_PAYMENT expired EXPIRE EXPIRED system',
             'AWAITING_PAYMENT fund DEPOSIT_CONFIRMED FUNDED system',
             'AWAITING_PAYMENT fund_overpaid DEPOSIT_CONFIRMED FUNDED system',
             'AWAITING_PAYMENT payment_cancelled CANCEL CANCELLED advertiser',
-            'AWAITING_PAYMENT payment_expired EXPIRE EXPIRED system',
             'FUNDED submit_draft SUBMIT_DRAFT CREATIVE_SUBMITTED owner',
             'FUNDED submit_draft SUBMIT_DRAFT CREATIVE_SUBMITTED admin',
             'FUNDED mutual_by_advertiser MUTUAL_CANCEL CANCELLED advertiser',
             'FUNDED mutual_by_owner MUTUAL_CANCEL CANCELLED owner',
-            'FUNDED creative_expired EXPIRE EXPIRED system',
+            'FUNDED escrow_expired EXPIRE EXPIRED system',
+            'CREATIVE_SUBMITTED escrow_expired EXPIRE EXPIRED system',
+            'CREATIVE_APPROVED escrow_expired EXPIRE EXPIRED system',
             'CREATIVE_SUBMITTED approve APPROVE CREATIVE_APPROVED advertiser',
             'CREATIVE_SUBMITTED request_revision REQUEST_REVISION FUNDED advertiser',
             'CREATIVE_SUBMITTED dispute_quality DISPUTE DISPUTED advertiser',
@@ -950,22 +1572,61 @@ BEGIN
             'DELIVERY_VERIFYING verify_failed VERIFICATION_FAILED DISPUTED system',
             'DISPUTED resolve_for_owner RESOLVE_FOR_OWNER COMPLETED_RELEASED operator',
             'DISPUTED resolve_for_advertiser RESOLVE_FOR_ADVERTISER REFUNDED operator',
-            'CREATIVE_SUBMITTED review_expired EXPIRE EXPIRED system',
             'DELIVERY_VERIFYING auto_approve AUTO_APPROVE COMPLETED_RELEASED system',
+            'DELIVERY_VERIFYING verifier_silent AUTO_APPROVE DISPUTED system',
+            'SCHEDULED publisher_silent OVERDUE DISPUTED system',
+            'PUBLISHED publisher_silent OVERDUE DISPUTED system',
+            'DISPUTED remind OVERDUE DISPUTED system',
             'FUNDED consent_by_advertiser MUTUAL_CANCEL FUNDED advertiser',
             'FUNDED consent_by_owner MUTUAL_CANCEL FUNDED owner',
-            'CANCELLED refund_late_deposit DEPOSIT_CONFIRMED CANCELLED system',
-            'EXPIRED refund_late_deposit DEPOSIT_CONFIRMED EXPIRED system',
-            'AWAITING_PAYMENT refund_underpaid DEPOSIT_CONFIRMED AWAITING_PAYMENT system',
-            'FUNDED refund_extra DEPOSIT_CONFIRMED FUNDED system',
-            'CREATIVE_SUBMITTED refund_extra DEPOSIT_CONFIRMED CREATIVE_SUBMITTED system',
-            'CREATIVE_APPROVED refund_extra DEPOSIT_CONFIRMED CREATIVE_APPROVED system',
-            'SCHEDULED refund_extra DEPOSIT_CONFIRMED SCHEDULED system',
-            'PUBLISHED refund_extra DEPOSIT_CONFIRMED PUBLISHED system',
-            'DELIVERY_VERIFYING refund_extra DEPOSIT_CONFIRMED DELIVERY_VERIFYING system',
-            'DISPUTED refund_extra DEPOSIT_CONFIRMED DISPUTED system',
-            'COMPLETED_RELEASED refund_extra DEPOSIT_CONFIRMED COMPLETED_RELEASED system',
-            'REFUNDED refund_extra DEPOSIT_CONFIRMED REFUNDED system',
+            'AWAITING_PAYMENT return_deposit DEPOSIT_CONFIRMED AWAITING_PAYMENT system',
+            'FUNDED return_deposit DEPOSIT_CONFIRMED FUNDED system',
+            'CREATIVE_SUBMITTED return_deposit DEPOSIT_CONFIRMED CREATIVE_SUBMITTED system',
+            'CREATIVE_APPROVED return_deposit DEPOSIT_CONFIRMED CREATIVE_APPROVED system',
+            'SCHEDULED return_deposit DEPOSIT_CONFIRMED SCHEDULED system',
+            'PUBLISHED return_deposit DEPOSIT_CONFIRMED PUBLISHED system',
+            'DELIVERY_VERIFYING return_deposit DEPOSIT_CONFIRMED DELIVERY_VERIFYING system',
+            'DISPUTED return_deposit DEPOSIT_CONFIRMED DISPUTED system',
+            'COMPLETED_RELEASED return_deposit DEPOSIT_CONFIRMED COMPLETED_RELEASED system',
+            'CANCELLED return_deposit DEPOSIT_CONFIRMED CANCELLED system',
+            'REFUNDED return_deposit DEPOSIT_CONFIRMED REFUNDED system',
+            'EXPIRED return_deposit DEPOSIT_CONFIRMED EXPIRED system',
+            'AWAITING_PAYMENT keep_dust DEPOSIT_CONFIRMED AWAITING_PAYMENT system',
+            'FUNDED keep_dust DEPOSIT_CONFIRMED FUNDED system',
+            'CREATIVE_SUBMITTED keep_dust DEPOSIT_CONFIRMED CREATIVE_SUBMITTED system',
+            'CREATIVE_APPROVED keep_dust DEPOSIT_CONFIRMED CREATIVE_APPROVED system',
+            'SCHEDULED keep_dust DEPOSIT_CONFIRMED SCHEDULED system',
+            'PUBLISHED keep_dust DEPOSIT_CONFIRMED PUBLISHED system',
+            'DELIVERY_VERIFYING keep_dust DEPOSIT_CONFIRMED DELIVERY_VERIFYING system',
+            'DISPUTED keep_dust DEPOSIT_CONFIRMED DISPUTED system',
+            'COMPLETED_RELEASED keep_dust DEPOSIT_CONFIRMED COMPLETED_RELEASED system',
+            'CANCELLED keep_dust DEPOSIT_CONFIRMED CANCELLED system',
+            'REFUNDED keep_dust DEPOSIT_CONFIRMED REFUNDED system',
+            'EXPIRED keep_dust DEPOSIT_CONFIRMED EXPIRED system',
+            'AWAITING_PAYMENT set_refund_address SET_REFUND_ADDRESS AWAITING_PAYMENT advertiser',
+            'FUNDED set_refund_address SET_REFUND_ADDRESS FUNDED advertiser',
+            'CREATIVE_SUBMITTED set_refund_address SET_REFUND_ADDRESS CREATIVE_SUBMITTED advertiser',
+            'CREATIVE_APPROVED set_refund_address SET_REFUND_ADDRESS CREATIVE_APPROVED advertiser',
+            'SCHEDULED set_refund_address SET_REFUND_ADDRESS SCHEDULED advertiser',
+            'PUBLISHED set_refund_address SET_REFUND_ADDRESS PUBLISHED advertiser',
+            'DELIVERY_VERIFYING set_refund_address SET_REFUND_ADDRESS DELIVERY_VERIFYING advertiser',
+            'DISPUTED set_refund_address SET_REFUND_ADDRESS DISPUTED advertiser',
+            'COMPLETED_RELEASED set_refund_address SET_REFUND_ADDRESS COMPLETED_RELEASED advertiser',
+            'CANCELLED set_refund_address SET_REFUND_ADDRESS CANCELLED advertiser',
+            'REFUNDED set_refund_address SET_REFUND_ADDRESS REFUNDED advertiser',
+            'EXPIRED set_refund_address SET_REFUND_ADDRESS EXPIRED advertiser',
+            'FUNDED set_payout_address SET_PAYOUT_ADDRESS FUNDED owner',
+            'CREATIVE_SUBMITTED set_payout_address SET_PAYOUT_ADDRESS CREATIVE_SUBMITTED owner',
+            'CREATIVE_APPROVED set_payout_address SET_PAYOUT_ADDRESS CREATIVE_APPROVED owner',
+            'SCHEDULED set_payout_address SET_PAYOUT_ADDRESS SCHEDULED owner',
+            'PUBLISHED set_payout_address SET_PAYOUT_ADDRESS PUBLISHED owner',
+            'DELIVERY_VERIFYING set_payout_address SET_PAYOUT_ADDRESS DELIVERY_VERIFYING owner',
+            'DISPUTED set_payout_address SET_PAYOUT_ADDRESS DISPUTED owner',
+            'COMPLETED_RELEASED set_payout_address SET_PAYOUT_ADDRESS COMPLETED_RELEASED owner',
+            'COMPLETED_RELEASED transfer_reported TRANSFER_REPORTED COMPLETED_RELEASED system',
+            'CANCELLED transfer_reported TRANSFER_REPORTED CANCELLED system',
+            'REFUNDED transfer_reported TRANSFER_REPORTED REFUNDED system',
+            'EXPIRED transfer_reported TRANSFER_REPORTED EXPIRED system',
             'PUBLISHED publish_failed PUBLISH_FAILED DISPUTED system')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',

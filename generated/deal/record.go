@@ -12,17 +12,31 @@ import (
 //
 // One advertising deal with escrow, from draft to payout or refund.
 type Record struct {
-	DealID         fsm.UUID                `json:"deal_id"`
-	State          State                   `json:"state"`
-	AdvertiserID   int64                   `json:"advertiser_id"`
-	OwnerID        int64                   `json:"owner_id"`
-	PriceNano      int64                   `json:"price_nano"`
-	DepositAddress fsm.Optional[string]    `json:"deposit_address,omitzero"`
-	DepositTx      fsm.Optional[string]    `json:"deposit_tx,omitzero"`
-	DepositNano    fsm.Optional[int64]     `json:"deposit_nano,omitzero"`
-	Escrow         Escrow                  `json:"escrow"`
-	Creative       fsm.Optional[fsm.JSON]  `json:"creative,omitzero"`
-	PublishAt      fsm.Optional[time.Time] `json:"publish_at,omitzero"`
+	DealID         fsm.UUID             `json:"deal_id"`
+	State          State                `json:"state"`
+	AdvertiserID   int64                `json:"advertiser_id"`
+	OwnerID        int64                `json:"owner_id"`
+	PriceNano      int64                `json:"price_nano"`
+	DepositAddress fsm.Optional[string] `json:"deposit_address,omitzero"`
+	DepositTx      fsm.Optional[string] `json:"deposit_tx,omitzero"`
+	DepositNano    fsm.Optional[int64]  `json:"deposit_nano,omitzero"`
+	// A deposit above it funds the deal and is too much: the difference goes back (F-003-33).
+	SurplusAboveNano fsm.Optional[int64] `json:"surplus_above_nano,omitzero"`
+	// What a release pays to whom, fixed at funding. The three are the price, to the nano (F-003-32).
+	PayoutNano     fsm.Optional[int64] `json:"payout_nano,omitzero"`
+	CommissionNano fsm.Optional[int64] `json:"commission_nano,omitzero"`
+	FeesNano       fsm.Optional[int64] `json:"fees_nano,omitzero"`
+	// Recorded by the party that it is for. Never the sender of a deposit: that may be an exchange (F-003-34).
+	RefundAddress fsm.Optional[string]   `json:"refund_address,omitzero"`
+	PayoutAddress fsm.Optional[string]   `json:"payout_address,omitzero"`
+	Escrow        Escrow                 `json:"escrow"`
+	Settlement    Settlement             `json:"settlement"`
+	Creative      fsm.Optional[fsm.JSON] `json:"creative,omitzero"`
+	// of the creative: 0 is none (F-003-35)
+	DraftVersion int64                   `json:"draft_version"`
+	Revisions    int64                   `json:"revisions"`
+	PublishBy    fsm.Optional[time.Time] `json:"publish_by,omitzero"`
+	PublishAt    fsm.Optional[time.Time] `json:"publish_at,omitzero"`
 	// the two consents of "Mutual cancel", actor "Both" (F-003-6)
 	AdvertiserCancels bool `json:"advertiser_cancels"`
 	OwnerCancels      bool `json:"owner_cancels"`
@@ -32,7 +46,9 @@ type Record struct {
 func Columns() []string {
 	return []string{
 		"deal_id", "status", "advertiser_id", "owner_id", "price_nano", "deposit_address", "deposit_tx",
-		"deposit_nano", "escrow", "creative", "publish_at", "advertiser_cancels", "owner_cancels",
+		"deposit_nano", "surplus_above_nano", "payout_nano", "commission_nano", "fees_nano",
+		"refund_address", "payout_address", "escrow", "settlement", "creative", "draft_version",
+		"revisions", "publish_by", "publish_at", "advertiser_cancels", "owner_cancels",
 	}
 }
 
@@ -41,7 +57,10 @@ func (r *Record) Values() []any {
 	return []any{
 		fsm.Plain(r.DealID), fsm.Plain(r.State), fsm.Plain(r.AdvertiserID), fsm.Plain(r.OwnerID),
 		fsm.Plain(r.PriceNano), fsm.Plain(r.DepositAddress), fsm.Plain(r.DepositTx),
-		fsm.Plain(r.DepositNano), fsm.Plain(r.Escrow), fsm.Plain(r.Creative), fsm.Plain(r.PublishAt),
+		fsm.Plain(r.DepositNano), fsm.Plain(r.SurplusAboveNano), fsm.Plain(r.PayoutNano),
+		fsm.Plain(r.CommissionNano), fsm.Plain(r.FeesNano), fsm.Plain(r.RefundAddress),
+		fsm.Plain(r.PayoutAddress), fsm.Plain(r.Escrow), fsm.Plain(r.Settlement), fsm.Plain(r.Creative),
+		fsm.Plain(r.DraftVersion), fsm.Plain(r.Revisions), fsm.Plain(r.PublishBy), fsm.Plain(r.PublishAt),
 		fsm.Plain(r.AdvertiserCancels), fsm.Plain(r.OwnerCancels),
 	}
 }
@@ -51,7 +70,10 @@ func (r *Record) Pointers() []any {
 	return []any{
 		fsm.Into(&r.DealID), fsm.Into(&r.State), fsm.Into(&r.AdvertiserID), fsm.Into(&r.OwnerID),
 		fsm.Into(&r.PriceNano), fsm.Into(&r.DepositAddress), fsm.Into(&r.DepositTx),
-		fsm.Into(&r.DepositNano), fsm.Into(&r.Escrow), fsm.Into(&r.Creative), fsm.Into(&r.PublishAt),
+		fsm.Into(&r.DepositNano), fsm.Into(&r.SurplusAboveNano), fsm.Into(&r.PayoutNano),
+		fsm.Into(&r.CommissionNano), fsm.Into(&r.FeesNano), fsm.Into(&r.RefundAddress),
+		fsm.Into(&r.PayoutAddress), fsm.Into(&r.Escrow), fsm.Into(&r.Settlement), fsm.Into(&r.Creative),
+		fsm.Into(&r.DraftVersion), fsm.Into(&r.Revisions), fsm.Into(&r.PublishBy), fsm.Into(&r.PublishAt),
 		fsm.Into(&r.AdvertiserCancels), fsm.Into(&r.OwnerCancels),
 	}
 }
@@ -59,7 +81,8 @@ func (r *Record) Pointers() []any {
 // blank is a record before creation: an id, the defaults, and no state.
 func blank(id fsm.UUID) Record {
 	return Record{
-		DealID: id, Escrow: EscrowNone, AdvertiserCancels: false, OwnerCancels: false,
+		DealID: id, Escrow: EscrowNone, Settlement: SettlementNone, DraftVersion: 0, Revisions: 0,
+		AdvertiserCancels: false, OwnerCancels: false,
 	}
 }
 

@@ -18,8 +18,22 @@ CREATE TABLE deals (
     deposit_address    text,
     deposit_tx         text,
     deposit_nano       integer,
+    -- A deposit above it funds the deal and is too much: the difference goes back (F-003-33).
+    surplus_above_nano integer,
+    -- What a release pays to whom, fixed at funding. The three are the price, to the nano (F-003-32).
+    payout_nano        integer,
+    commission_nano    integer,
+    fees_nano          integer,
+    -- Recorded by the party that it is for. Never the sender of a deposit: that may be an exchange (F-003-34).
+    refund_address     text,
+    payout_address     text,
     escrow             text    NOT NULL DEFAULT 'none',
+    settlement         text    NOT NULL DEFAULT 'none',
     creative           text,
+    -- of the creative: 0 is none (F-003-35)
+    draft_version      integer NOT NULL DEFAULT 0,
+    revisions          integer NOT NULL DEFAULT 0,
+    publish_by         text,
     publish_at         text,
     -- the two consents of "Mutual cancel", actor "Both" (F-003-6)
     advertiser_cancels integer NOT NULL DEFAULT false,
@@ -44,10 +58,29 @@ CREATE TABLE deals (
         CHECK (price_nano >= 1),
     CONSTRAINT deal_deposit_address_range
         CHECK (length(deposit_address) >= 1),
+    CONSTRAINT deal_payout_nano_range
+        CHECK (payout_nano >= 1),
+    CONSTRAINT deal_commission_nano_range
+        CHECK (commission_nano >= 0),
+    CONSTRAINT deal_fees_nano_range
+        CHECK (fees_nano >= 0),
+    CONSTRAINT deal_refund_address_range
+        CHECK (length(refund_address) >= 1),
+    CONSTRAINT deal_payout_address_range
+        CHECK (length(payout_address) >= 1),
     CONSTRAINT deal_escrow_declared
         CHECK (escrow IN ('none', 'held', 'frozen', 'released', 'returned')),
+    CONSTRAINT deal_settlement_declared
+        CHECK (settlement IN ('none', 'moving', 'waiting', 'failed', 'moved', 'abandoned')),
     CONSTRAINT deal_creative_json
         CHECK ((creative IS NULL OR json_valid(creative))),
+    CONSTRAINT deal_draft_version_range
+        CHECK (draft_version >= 0),
+    CONSTRAINT deal_revisions_range
+        CHECK (revisions >= 0),
+    CONSTRAINT deal_publish_by_time
+        CHECK (publish_by GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND publish_by >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(publish_by, 1, 19), '+0 days') IS substr(publish_by, 1, 19)),
     CONSTRAINT deal_publish_at_time
         CHECK (publish_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND publish_at >= '0001'
             AND strftime('%Y-%m-%dT%H:%M:%S', substr(publish_at, 1, 19), '+0 days') IS substr(publish_at, 1, 19)),
@@ -75,29 +108,35 @@ CREATE TABLE deals (
     CONSTRAINT deal_awaiting_payment_holds
         CHECK (status <> 'AWAITING_PAYMENT' OR (
             COALESCE(escrow = 'none', false)
-            AND deposit_address IS NOT NULL)),
+            AND deposit_address IS NOT NULL
+            AND surplus_above_nano IS NOT NULL)),
     CONSTRAINT deal_funded_holds
         CHECK (status <> 'FUNDED' OR (
             COALESCE(escrow = 'held', false)
             AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL)),
+            AND deposit_nano IS NOT NULL
+            AND payout_nano IS NOT NULL)),
     CONSTRAINT deal_creative_submitted_holds
         CHECK (status <> 'CREATIVE_SUBMITTED' OR (
             COALESCE(escrow = 'held', false)
             AND deposit_tx IS NOT NULL
             AND deposit_nano IS NOT NULL
+            AND payout_nano IS NOT NULL
             AND creative IS NOT NULL)),
     CONSTRAINT deal_creative_approved_holds
         CHECK (status <> 'CREATIVE_APPROVED' OR (
             COALESCE(escrow = 'held', false)
             AND deposit_tx IS NOT NULL
             AND deposit_nano IS NOT NULL
-            AND creative IS NOT NULL)),
+            AND payout_nano IS NOT NULL
+            AND creative IS NOT NULL
+            AND publish_by IS NOT NULL)),
     CONSTRAINT deal_scheduled_holds
         CHECK (status <> 'SCHEDULED' OR (
             COALESCE(escrow = 'held', false)
             AND deposit_tx IS NOT NULL
             AND deposit_nano IS NOT NULL
+            AND payout_nano IS NOT NULL
             AND creative IS NOT NULL
             AND publish_at IS NOT NULL)),
     CONSTRAINT deal_published_holds
@@ -105,22 +144,26 @@ CREATE TABLE deals (
             COALESCE(escrow = 'held', false)
             AND deposit_tx IS NOT NULL
             AND deposit_nano IS NOT NULL
+            AND payout_nano IS NOT NULL
             AND creative IS NOT NULL)),
     CONSTRAINT deal_delivery_verifying_holds
         CHECK (status <> 'DELIVERY_VERIFYING' OR (
             COALESCE(escrow = 'held', false)
             AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL)),
+            AND deposit_nano IS NOT NULL
+            AND payout_nano IS NOT NULL)),
     CONSTRAINT deal_completed_released_holds
         CHECK (status <> 'COMPLETED_RELEASED' OR (
             COALESCE(escrow = 'released', false)
             AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL)),
+            AND deposit_nano IS NOT NULL
+            AND payout_nano IS NOT NULL)),
     CONSTRAINT deal_disputed_holds
         CHECK (status <> 'DISPUTED' OR (
             COALESCE(escrow = 'frozen', false)
             AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL)),
+            AND deposit_nano IS NOT NULL
+            AND payout_nano IS NOT NULL)),
     CONSTRAINT deal_cancelled_holds
         CHECK (status <> 'CANCELLED' OR COALESCE(escrow IN ('none', 'returned'), false)),
     CONSTRAINT deal_refunded_holds
@@ -140,6 +183,12 @@ BEGIN
     SELECT CASE
         WHEN NEW.escrow IS NULL THEN
             RAISE(ABORT, 'NOT NULL constraint failed: deals.escrow')
+        WHEN NEW.settlement IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.settlement')
+        WHEN NEW.draft_version IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.draft_version')
+        WHEN NEW.revisions IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.revisions')
         WHEN NEW.advertiser_cancels IS NULL THEN
             RAISE(ABORT, 'NOT NULL constraint failed: deals.advertiser_cancels')
         WHEN NEW.owner_cancels IS NULL THEN
@@ -159,10 +208,30 @@ BEGIN
             RAISE(ABORT, 'fsmgen: deal: step: deposit_tx is not written by NEW.last_event, it begins as NULL and not as NEW.deposit_tx. Leave deposit_tx as it is.')
         WHEN NEW.deposit_nano IS NOT NULL THEN
             RAISE(ABORT, 'fsmgen: deal: step: deposit_nano is not written by NEW.last_event, it begins as NULL and not as NEW.deposit_nano. Leave deposit_nano as it is.')
+        WHEN NEW.surplus_above_nano IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: surplus_above_nano is not written by NEW.last_event, it begins as NULL and not as NEW.surplus_above_nano. Leave surplus_above_nano as it is.')
+        WHEN NEW.payout_nano IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: payout_nano is not written by NEW.last_event, it begins as NULL and not as NEW.payout_nano. Leave payout_nano as it is.')
+        WHEN NEW.commission_nano IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: commission_nano is not written by NEW.last_event, it begins as NULL and not as NEW.commission_nano. Leave commission_nano as it is.')
+        WHEN NEW.fees_nano IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: fees_nano is not written by NEW.last_event, it begins as NULL and not as NEW.fees_nano. Leave fees_nano as it is.')
+        WHEN NEW.refund_address IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: refund_address is not written by NEW.last_event, it begins as NULL and not as NEW.refund_address. Leave refund_address as it is.')
+        WHEN NEW.payout_address IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: payout_address is not written by NEW.last_event, it begins as NULL and not as NEW.payout_address. Leave payout_address as it is.')
         WHEN NEW.escrow IS DISTINCT FROM 'none' THEN
             RAISE(ABORT, 'fsmgen: deal: step: escrow is not written by NEW.last_event, it begins as ''none'' and not as NEW.escrow. Leave escrow as it is.')
+        WHEN NEW.settlement IS DISTINCT FROM 'none' THEN
+            RAISE(ABORT, 'fsmgen: deal: step: settlement is not written by NEW.last_event, it begins as ''none'' and not as NEW.settlement. Leave settlement as it is.')
         WHEN NEW.creative IS NOT NULL THEN
             RAISE(ABORT, 'fsmgen: deal: step: creative is not written by NEW.last_event, it begins as NULL and not as NEW.creative. Leave creative as it is.')
+        WHEN NEW.draft_version IS DISTINCT FROM 0 THEN
+            RAISE(ABORT, 'fsmgen: deal: step: draft_version is not written by NEW.last_event, it begins as 0 and not as NEW.draft_version. Leave draft_version as it is.')
+        WHEN NEW.revisions IS DISTINCT FROM 0 THEN
+            RAISE(ABORT, 'fsmgen: deal: step: revisions is not written by NEW.last_event, it begins as 0 and not as NEW.revisions. Leave revisions as it is.')
+        WHEN NEW.publish_by IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: publish_by is not written by NEW.last_event, it begins as NULL and not as NEW.publish_by. Leave publish_by as it is.')
         WHEN NEW.publish_at IS NOT NULL THEN
             RAISE(ABORT, 'fsmgen: deal: step: publish_at is not written by NEW.last_event, it begins as NULL and not as NEW.publish_at. Leave publish_at as it is.')
         WHEN NEW.advertiser_cancels IS DISTINCT FROM false THEN
@@ -185,6 +254,12 @@ BEGIN
     SELECT CASE
         WHEN NEW.escrow IS NULL THEN
             RAISE(ABORT, 'NOT NULL constraint failed: deals.escrow')
+        WHEN NEW.settlement IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.settlement')
+        WHEN NEW.draft_version IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.draft_version')
+        WHEN NEW.revisions IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.revisions')
         WHEN NEW.advertiser_cancels IS NULL THEN
             RAISE(ABORT, 'NOT NULL constraint failed: deals.advertiser_cancels')
         WHEN NEW.owner_cancels IS NULL THEN
@@ -216,76 +291,104 @@ BEGIN
             RAISE(ABORT, 'fsmgen: deal: edge: no transition from NEGOTIATING on NEW.last_event to NEW.status. From there lead AGREE to ACCEPTED, CANCEL to CANCELLED, EXPIRE to EXPIRED.')
         WHEN OLD.status = 'ACCEPTED'
             AND NOT (
-               NEW.last_event = 'ADDRESS_READY' AND NEW.status = 'AWAITING_PAYMENT'
-            OR NEW.last_event = 'CANCEL'        AND NEW.status = 'CANCELLED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from ACCEPTED on NEW.last_event to NEW.status. From there lead ADDRESS_READY to AWAITING_PAYMENT, CANCEL to CANCELLED.')
+               NEW.last_event = 'CANCEL'        AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'ADDRESS_READY' AND NEW.status = 'AWAITING_PAYMENT') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from ACCEPTED on NEW.last_event to NEW.status. From there lead CANCEL to CANCELLED, ADDRESS_READY to AWAITING_PAYMENT.')
         WHEN OLD.status = 'AWAITING_PAYMENT'
             AND NOT (
-               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status IN ('FUNDED', 'AWAITING_PAYMENT')
-            OR NEW.last_event = 'CANCEL'            AND NEW.status = 'CANCELLED'
-            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from AWAITING_PAYMENT on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to FUNDED or AWAITING_PAYMENT, CANCEL to CANCELLED, EXPIRE to EXPIRED.')
+               NEW.last_event = 'EXPIRE'             AND NEW.status = 'EXPIRED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status IN ('FUNDED', 'AWAITING_PAYMENT')
+            OR NEW.last_event = 'CANCEL'             AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS' AND NEW.status = 'AWAITING_PAYMENT') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from AWAITING_PAYMENT on NEW.last_event to NEW.status. From there lead EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to FUNDED or AWAITING_PAYMENT, CANCEL to CANCELLED, SET_REFUND_ADDRESS to AWAITING_PAYMENT.')
         WHEN OLD.status = 'FUNDED'
             AND NOT (
-               NEW.last_event = 'SUBMIT_DRAFT'      AND NEW.status = 'CREATIVE_SUBMITTED'
-            OR NEW.last_event = 'MUTUAL_CANCEL'     AND NEW.status IN ('CANCELLED', 'FUNDED')
-            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from FUNDED on NEW.last_event to NEW.status. From there lead SUBMIT_DRAFT to CREATIVE_SUBMITTED, MUTUAL_CANCEL to CANCELLED or FUNDED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to FUNDED.')
+               NEW.last_event = 'SUBMIT_DRAFT'       AND NEW.status = 'CREATIVE_SUBMITTED'
+            OR NEW.last_event = 'MUTUAL_CANCEL'      AND NEW.status IN ('CANCELLED', 'FUNDED')
+            OR NEW.last_event = 'EXPIRE'             AND NEW.status = 'EXPIRED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'FUNDED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS' AND NEW.status = 'FUNDED'
+            OR NEW.last_event = 'SET_PAYOUT_ADDRESS' AND NEW.status = 'FUNDED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from FUNDED on NEW.last_event to NEW.status. From there lead SUBMIT_DRAFT to CREATIVE_SUBMITTED, MUTUAL_CANCEL to CANCELLED or FUNDED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to FUNDED, SET_REFUND_ADDRESS to FUNDED, SET_PAYOUT_ADDRESS to FUNDED.')
         WHEN OLD.status = 'CREATIVE_SUBMITTED'
             AND NOT (
-               NEW.last_event = 'APPROVE'           AND NEW.status = 'CREATIVE_APPROVED'
-            OR NEW.last_event = 'REQUEST_REVISION'  AND NEW.status = 'FUNDED'
-            OR NEW.last_event = 'DISPUTE'           AND NEW.status = 'DISPUTED'
-            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CREATIVE_SUBMITTED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from CREATIVE_SUBMITTED on NEW.last_event to NEW.status. From there lead APPROVE to CREATIVE_APPROVED, REQUEST_REVISION to FUNDED, DISPUTE to DISPUTED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to CREATIVE_SUBMITTED.')
+               NEW.last_event = 'EXPIRE'             AND NEW.status = 'EXPIRED'
+            OR NEW.last_event = 'APPROVE'            AND NEW.status = 'CREATIVE_APPROVED'
+            OR NEW.last_event = 'REQUEST_REVISION'   AND NEW.status = 'FUNDED'
+            OR NEW.last_event = 'DISPUTE'            AND NEW.status = 'DISPUTED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'CREATIVE_SUBMITTED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS' AND NEW.status = 'CREATIVE_SUBMITTED'
+            OR NEW.last_event = 'SET_PAYOUT_ADDRESS' AND NEW.status = 'CREATIVE_SUBMITTED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from CREATIVE_SUBMITTED on NEW.last_event to NEW.status. From there lead EXPIRE to EXPIRED, APPROVE to CREATIVE_APPROVED, REQUEST_REVISION to FUNDED, DISPUTE to DISPUTED, DEPOSIT_CONFIRMED to CREATIVE_SUBMITTED, SET_REFUND_ADDRESS to CREATIVE_SUBMITTED, SET_PAYOUT_ADDRESS to CREATIVE_SUBMITTED.')
         WHEN OLD.status = 'CREATIVE_APPROVED'
             AND NOT (
-               NEW.last_event = 'SET_PUBLISH_TIME'  AND NEW.status = 'SCHEDULED'
-            OR NEW.last_event = 'PUBLISH_NOW'       AND NEW.status = 'PUBLISHED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CREATIVE_APPROVED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from CREATIVE_APPROVED on NEW.last_event to NEW.status. From there lead SET_PUBLISH_TIME to SCHEDULED, PUBLISH_NOW to PUBLISHED, DEPOSIT_CONFIRMED to CREATIVE_APPROVED.')
+               NEW.last_event = 'EXPIRE'             AND NEW.status = 'EXPIRED'
+            OR NEW.last_event = 'SET_PUBLISH_TIME'   AND NEW.status = 'SCHEDULED'
+            OR NEW.last_event = 'PUBLISH_NOW'        AND NEW.status = 'PUBLISHED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'CREATIVE_APPROVED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS' AND NEW.status = 'CREATIVE_APPROVED'
+            OR NEW.last_event = 'SET_PAYOUT_ADDRESS' AND NEW.status = 'CREATIVE_APPROVED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from CREATIVE_APPROVED on NEW.last_event to NEW.status. From there lead EXPIRE to EXPIRED, SET_PUBLISH_TIME to SCHEDULED, PUBLISH_NOW to PUBLISHED, DEPOSIT_CONFIRMED to CREATIVE_APPROVED, SET_REFUND_ADDRESS to CREATIVE_APPROVED, SET_PAYOUT_ADDRESS to CREATIVE_APPROVED.')
         WHEN OLD.status = 'SCHEDULED'
             AND NOT (
-               NEW.last_event = 'AUTO_PUBLISHED'    AND NEW.status = 'PUBLISHED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'SCHEDULED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from SCHEDULED on NEW.last_event to NEW.status. From there lead AUTO_PUBLISHED to PUBLISHED, DEPOSIT_CONFIRMED to SCHEDULED.')
+               NEW.last_event = 'AUTO_PUBLISHED'     AND NEW.status = 'PUBLISHED'
+            OR NEW.last_event = 'OVERDUE'            AND NEW.status = 'DISPUTED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'SCHEDULED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS' AND NEW.status = 'SCHEDULED'
+            OR NEW.last_event = 'SET_PAYOUT_ADDRESS' AND NEW.status = 'SCHEDULED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from SCHEDULED on NEW.last_event to NEW.status. From there lead AUTO_PUBLISHED to PUBLISHED, OVERDUE to DISPUTED, DEPOSIT_CONFIRMED to SCHEDULED, SET_REFUND_ADDRESS to SCHEDULED, SET_PAYOUT_ADDRESS to SCHEDULED.')
         WHEN OLD.status = 'PUBLISHED'
             AND NOT (
                NEW.last_event = 'START_VERIFICATION' AND NEW.status = 'DELIVERY_VERIFYING'
+            OR NEW.last_event = 'OVERDUE'            AND NEW.status = 'DISPUTED'
             OR NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'PUBLISHED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS' AND NEW.status = 'PUBLISHED'
+            OR NEW.last_event = 'SET_PAYOUT_ADDRESS' AND NEW.status = 'PUBLISHED'
             OR NEW.last_event = 'PUBLISH_FAILED'     AND NEW.status = 'DISPUTED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from PUBLISHED on NEW.last_event to NEW.status. From there lead START_VERIFICATION to DELIVERY_VERIFYING, DEPOSIT_CONFIRMED to PUBLISHED, PUBLISH_FAILED to DISPUTED.')
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from PUBLISHED on NEW.last_event to NEW.status. From there lead START_VERIFICATION to DELIVERY_VERIFYING, OVERDUE to DISPUTED, DEPOSIT_CONFIRMED to PUBLISHED, SET_REFUND_ADDRESS to PUBLISHED, SET_PAYOUT_ADDRESS to PUBLISHED, PUBLISH_FAILED to DISPUTED.')
         WHEN OLD.status = 'DELIVERY_VERIFYING'
             AND NOT (
                NEW.last_event = 'VERIFICATION_PASSED' AND NEW.status = 'COMPLETED_RELEASED'
             OR NEW.last_event = 'VERIFICATION_FAILED' AND NEW.status = 'DISPUTED'
-            OR NEW.last_event = 'AUTO_APPROVE'        AND NEW.status = 'COMPLETED_RELEASED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED'   AND NEW.status = 'DELIVERY_VERIFYING') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from DELIVERY_VERIFYING on NEW.last_event to NEW.status. From there lead VERIFICATION_PASSED to COMPLETED_RELEASED, VERIFICATION_FAILED to DISPUTED, AUTO_APPROVE to COMPLETED_RELEASED, DEPOSIT_CONFIRMED to DELIVERY_VERIFYING.')
+            OR NEW.last_event = 'AUTO_APPROVE'        AND NEW.status IN ('COMPLETED_RELEASED', 'DISPUTED')
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'   AND NEW.status = 'DELIVERY_VERIFYING'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS'  AND NEW.status = 'DELIVERY_VERIFYING'
+            OR NEW.last_event = 'SET_PAYOUT_ADDRESS'  AND NEW.status = 'DELIVERY_VERIFYING') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from DELIVERY_VERIFYING on NEW.last_event to NEW.status. From there lead VERIFICATION_PASSED to COMPLETED_RELEASED, VERIFICATION_FAILED to DISPUTED, AUTO_APPROVE to COMPLETED_RELEASED or DISPUTED, DEPOSIT_CONFIRMED to DELIVERY_VERIFYING, SET_REFUND_ADDRESS to DELIVERY_VERIFYING, SET_PAYOUT_ADDRESS to DELIVERY_VERIFYING.')
         WHEN OLD.status = 'COMPLETED_RELEASED'
             AND NOT (
-               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'COMPLETED_RELEASED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from COMPLETED_RELEASED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to COMPLETED_RELEASED.')
+               NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'COMPLETED_RELEASED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS' AND NEW.status = 'COMPLETED_RELEASED'
+            OR NEW.last_event = 'SET_PAYOUT_ADDRESS' AND NEW.status = 'COMPLETED_RELEASED'
+            OR NEW.last_event = 'TRANSFER_REPORTED'  AND NEW.status = 'COMPLETED_RELEASED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from COMPLETED_RELEASED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to COMPLETED_RELEASED, SET_REFUND_ADDRESS to COMPLETED_RELEASED, SET_PAYOUT_ADDRESS to COMPLETED_RELEASED, TRANSFER_REPORTED to COMPLETED_RELEASED.')
         WHEN OLD.status = 'DISPUTED'
             AND NOT (
                NEW.last_event = 'RESOLVE_FOR_OWNER'      AND NEW.status = 'COMPLETED_RELEASED'
             OR NEW.last_event = 'RESOLVE_FOR_ADVERTISER' AND NEW.status = 'REFUNDED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED'      AND NEW.status = 'DISPUTED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from DISPUTED on NEW.last_event to NEW.status. From there lead RESOLVE_FOR_OWNER to COMPLETED_RELEASED, RESOLVE_FOR_ADVERTISER to REFUNDED, DEPOSIT_CONFIRMED to DISPUTED.')
+            OR NEW.last_event = 'OVERDUE'                AND NEW.status = 'DISPUTED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'      AND NEW.status = 'DISPUTED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS'     AND NEW.status = 'DISPUTED'
+            OR NEW.last_event = 'SET_PAYOUT_ADDRESS'     AND NEW.status = 'DISPUTED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from DISPUTED on NEW.last_event to NEW.status. From there lead RESOLVE_FOR_OWNER to COMPLETED_RELEASED, RESOLVE_FOR_ADVERTISER to REFUNDED, OVERDUE to DISPUTED, DEPOSIT_CONFIRMED to DISPUTED, SET_REFUND_ADDRESS to DISPUTED, SET_PAYOUT_ADDRESS to DISPUTED.')
         WHEN OLD.status = 'CANCELLED'
             AND NOT (
-               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CANCELLED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from CANCELLED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to CANCELLED.')
+               NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS' AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'TRANSFER_REPORTED'  AND NEW.status = 'CANCELLED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from CANCELLED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to CANCELLED, SET_REFUND_ADDRESS to CANCELLED, TRANSFER_REPORTED to CANCELLED.')
         WHEN OLD.status = 'REFUNDED'
             AND NOT (
-               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'REFUNDED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from REFUNDED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to REFUNDED.')
+               NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'REFUNDED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS' AND NEW.status = 'REFUNDED'
+            OR NEW.last_event = 'TRANSFER_REPORTED'  AND NEW.status = 'REFUNDED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from REFUNDED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to REFUNDED, SET_REFUND_ADDRESS to REFUNDED, TRANSFER_REPORTED to REFUNDED.')
         WHEN OLD.status = 'EXPIRED'
             AND NOT (
-               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'EXPIRED') THEN
-            RAISE(ABORT, 'fsmgen: deal: edge: no transition from EXPIRED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to EXPIRED.')
+               NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'EXPIRED'
+            OR NEW.last_event = 'SET_REFUND_ADDRESS' AND NEW.status = 'EXPIRED'
+            OR NEW.last_event = 'TRANSFER_REPORTED'  AND NEW.status = 'EXPIRED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from EXPIRED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to EXPIRED, SET_REFUND_ADDRESS to EXPIRED, TRANSFER_REPORTED to EXPIRED.')
         WHEN OLD.status NOT IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') THEN
             RAISE(ABORT, 'fsmgen: deal: edge: no transition from OLD.status on NEW.last_event to NEW.status. The state is final.')
         WHEN NEW.deal_id IS DISTINCT FROM OLD.deal_id THEN
@@ -317,16 +420,62 @@ BEGIN
         WHEN NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano
             AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
             RAISE(ABORT, 'fsmgen: deal: step: deposit_nano is not written by NEW.last_event from OLD.status, it stays OLD.deposit_nano and does not become NEW.deposit_nano. Leave deposit_nano as it is.')
+        WHEN NEW.surplus_above_nano IS DISTINCT FROM OLD.surplus_above_nano
+            AND OLD.surplus_above_nano IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: immutable: surplus_above_nano is written once, it stays OLD.surplus_above_nano and does not become NEW.surplus_above_nano. Leave surplus_above_nano as it is.')
+        WHEN NEW.surplus_above_nano IS DISTINCT FROM OLD.surplus_above_nano
+            AND NOT (NEW.last_event = 'ADDRESS_READY') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: surplus_above_nano is not written by NEW.last_event from OLD.status, it stays OLD.surplus_above_nano and does not become NEW.surplus_above_nano. Leave surplus_above_nano as it is.')
+        WHEN NEW.payout_nano IS DISTINCT FROM OLD.payout_nano
+            AND OLD.payout_nano IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: immutable: payout_nano is written once, it stays OLD.payout_nano and does not become NEW.payout_nano. Leave payout_nano as it is.')
+        WHEN NEW.payout_nano IS DISTINCT FROM OLD.payout_nano
+            AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: payout_nano is not written by NEW.last_event from OLD.status, it stays OLD.payout_nano and does not become NEW.payout_nano. Leave payout_nano as it is.')
+        WHEN NEW.commission_nano IS DISTINCT FROM OLD.commission_nano
+            AND OLD.commission_nano IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: immutable: commission_nano is written once, it stays OLD.commission_nano and does not become NEW.commission_nano. Leave commission_nano as it is.')
+        WHEN NEW.commission_nano IS DISTINCT FROM OLD.commission_nano
+            AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: commission_nano is not written by NEW.last_event from OLD.status, it stays OLD.commission_nano and does not become NEW.commission_nano. Leave commission_nano as it is.')
+        WHEN NEW.fees_nano IS DISTINCT FROM OLD.fees_nano
+            AND OLD.fees_nano IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: immutable: fees_nano is written once, it stays OLD.fees_nano and does not become NEW.fees_nano. Leave fees_nano as it is.')
+        WHEN NEW.fees_nano IS DISTINCT FROM OLD.fees_nano
+            AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: fees_nano is not written by NEW.last_event from OLD.status, it stays OLD.fees_nano and does not become NEW.fees_nano. Leave fees_nano as it is.')
+        WHEN NEW.refund_address IS DISTINCT FROM OLD.refund_address
+            AND NOT (NEW.last_event = 'SET_REFUND_ADDRESS') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: refund_address is not written by NEW.last_event from OLD.status, it stays OLD.refund_address and does not become NEW.refund_address. Leave refund_address as it is.')
+        WHEN NEW.payout_address IS DISTINCT FROM OLD.payout_address
+            AND NOT (NEW.last_event = 'SET_PAYOUT_ADDRESS') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: payout_address is not written by NEW.last_event from OLD.status, it stays OLD.payout_address and does not become NEW.payout_address. Leave payout_address as it is.')
         WHEN NEW.escrow IS DISTINCT FROM OLD.escrow
             AND NOT (NEW.last_event IN ('DISPUTE', 'PUBLISH_FAILED', 'VERIFICATION_PASSED', 'VERIFICATION_FAILED', 'AUTO_APPROVE', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
                 OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
-                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED')
+                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED')
+                OR NEW.last_event = 'OVERDUE' AND OLD.status IN ('SCHEDULED', 'PUBLISHED')
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
             RAISE(ABORT, 'fsmgen: deal: step: escrow is not written by NEW.last_event from OLD.status, it stays OLD.escrow and does not become NEW.escrow. Leave escrow as it is.')
+        WHEN NEW.settlement IS DISTINCT FROM OLD.settlement
+            AND NOT (NEW.last_event IN ('TRANSFER_REPORTED', 'VERIFICATION_PASSED', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
+                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED')
+                OR NEW.last_event = 'AUTO_APPROVE' AND OLD.status = 'DELIVERY_VERIFYING' AND NEW.status = 'COMPLETED_RELEASED') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: settlement is not written by NEW.last_event from OLD.status, it stays OLD.settlement and does not become NEW.settlement. Leave settlement as it is.')
         WHEN NEW.creative IS DISTINCT FROM OLD.creative
             AND NOT (NEW.last_event = 'SUBMIT_DRAFT')
             AND (NOT json_valid(NEW.creative) OR json(NEW.creative) IS DISTINCT FROM json(OLD.creative)) THEN
             RAISE(ABORT, 'fsmgen: deal: step: creative is not written by NEW.last_event from OLD.status, it stays OLD.creative and does not become NEW.creative. Leave creative as it is.')
+        WHEN NEW.draft_version IS DISTINCT FROM OLD.draft_version
+            AND NOT (NEW.last_event = 'SUBMIT_DRAFT') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: draft_version is not written by NEW.last_event from OLD.status, it stays OLD.draft_version and does not become NEW.draft_version. Leave draft_version as it is.')
+        WHEN NEW.revisions IS DISTINCT FROM OLD.revisions
+            AND NOT (NEW.last_event = 'REQUEST_REVISION') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: revisions is not written by NEW.last_event from OLD.status, it stays OLD.revisions and does not become NEW.revisions. Leave revisions as it is.')
+        WHEN NEW.publish_by IS DISTINCT FROM OLD.publish_by
+            AND NOT (NEW.last_event = 'APPROVE') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: publish_by is not written by NEW.last_event from OLD.status, it stays OLD.publish_by and does not become NEW.publish_by. Leave publish_by as it is.')
         WHEN NEW.publish_at IS DISTINCT FROM OLD.publish_at
             AND NOT (NEW.last_event = 'SET_PUBLISH_TIME') THEN
             RAISE(ABORT, 'fsmgen: deal: step: publish_at is not written by NEW.last_event from OLD.status, it stays OLD.publish_at and does not become NEW.publish_at. Leave publish_at as it is.')
@@ -344,17 +493,23 @@ BEGIN
         WHEN OLD.status = 'PUBLISHED' AND NEW.status = 'COMPLETED_RELEASED' THEN
             RAISE(ABORT, 'fsmgen: deal: invariant: payout_needs_delivery forbids OLD.status to NEW.status. This edge does not exist.')
         WHEN NEW.entered_at <> NEW.updated_at
-            AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+            AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('SET_REFUND_ADDRESS', 'SET_PAYOUT_ADDRESS', 'TRANSFER_REPORTED')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT'))) THEN
             RAISE(ABORT, 'fsmgen: deal: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
         WHEN NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status
-            AND (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+            AND (NEW.last_event IN ('SET_REFUND_ADDRESS', 'SET_PAYOUT_ADDRESS', 'TRANSFER_REPORTED')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT')) THEN
             RAISE(ABORT, 'fsmgen: deal: step: the step does not enter its state, and entered_at does not become NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
         WHEN OLD.status = 'ACCEPTED'
             AND NEW.last_event = 'ADDRESS_READY'
             AND NOT (NEW.deposit_address IS NOT NULL) THEN
             RAISE(ABORT, 'fsmgen: deal: step: ADDRESS_READY from ACCEPTED to AWAITING_PAYMENT: address_ready writes deposit_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'ACCEPTED'
+            AND NEW.last_event = 'ADDRESS_READY'
+            AND NOT (NEW.surplus_above_nano IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: ADDRESS_READY from ACCEPTED to AWAITING_PAYMENT: address_ready sets surplus_above_nano: $price_nano + $dust_nano, and surplus_above_nano is NEW.surplus_above_nano. Write what the row writes, and nothing else.')
         WHEN OLD.status = 'AWAITING_PAYMENT'
             AND NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED'
             AND NOT (NEW.deposit_tx IS NOT NULL) THEN
@@ -365,8 +520,28 @@ BEGIN
             RAISE(ABORT, 'fsmgen: deal: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets deposit_nano: $price_nano, and deposit_nano is NEW.deposit_nano. Write what the row writes, and nothing else.')
         WHEN OLD.status = 'AWAITING_PAYMENT'
             AND NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED'
+            AND NOT (NEW.payout_nano IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets payout_nano: $price_nano - $withheld, and payout_nano is NEW.payout_nano. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'AWAITING_PAYMENT'
+            AND NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED'
+            AND NOT (NEW.commission_nano IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets commission_nano: $commission, and commission_nano is NEW.commission_nano. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'AWAITING_PAYMENT'
+            AND NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED'
+            AND NOT (NEW.fees_nano IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets fees_nano: $withheld - $commission, and fees_nano is NEW.fees_nano. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'AWAITING_PAYMENT'
+            AND NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED'
             AND NOT (NEW.escrow = 'held') THEN
             RAISE(ABORT, 'fsmgen: deal: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets escrow: held, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'AWAITING_PAYMENT'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from AWAITING_PAYMENT to AWAITING_PAYMENT: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'SUBMIT_DRAFT'
+            AND NOT (COALESCE(NEW.draft_version > OLD.draft_version, false)) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft demands draft > $draft_version. Fire an event that the record accepts as it is.')
         WHEN OLD.status = 'FUNDED'
             AND NEW.last_event = 'SUBMIT_DRAFT'
             AND NOT (NEW.creative IS NOT NULL) THEN
@@ -385,6 +560,10 @@ BEGIN
             RAISE(ABORT, 'fsmgen: deal: step: MUTUAL_CANCEL from FUNDED to CANCELLED: mutual_by_advertiser or mutual_by_owner sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
         WHEN OLD.status = 'FUNDED'
             AND NEW.last_event = 'MUTUAL_CANCEL' AND NEW.status = 'CANCELLED'
+            AND NOT (NEW.settlement = 'moving') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: MUTUAL_CANCEL from FUNDED to CANCELLED: mutual_by_advertiser or mutual_by_owner sets settlement: moving, and settlement is NEW.settlement. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'MUTUAL_CANCEL' AND NEW.status = 'CANCELLED'
             AND NOT (
                     COALESCE(OLD.owner_cancels = true, false) AND NEW.advertiser_cancels = true AND NEW.owner_cancels = OLD.owner_cancels
                     OR COALESCE(OLD.advertiser_cancels = true, false) AND NEW.owner_cancels = true AND NEW.advertiser_cancels = OLD.advertiser_cancels) THEN
@@ -398,19 +577,95 @@ BEGIN
         WHEN OLD.status = 'FUNDED'
             AND NEW.last_event = 'EXPIRE'
             AND NOT (NEW.escrow = 'returned') THEN
-            RAISE(ABORT, 'fsmgen: deal: step: EXPIRE from FUNDED to EXPIRED: creative_expired sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+            RAISE(ABORT, 'fsmgen: deal: step: EXPIRE from FUNDED to EXPIRED: escrow_expired sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'EXPIRE'
+            AND NOT (NEW.settlement = 'moving') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: EXPIRE from FUNDED to EXPIRED: escrow_expired sets settlement: moving, and settlement is NEW.settlement. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from FUNDED to FUNDED: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'SET_PAYOUT_ADDRESS'
+            AND NOT (NEW.payout_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_PAYOUT_ADDRESS from FUNDED to FUNDED: set_payout_address writes payout_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_SUBMITTED'
+            AND NEW.last_event = 'EXPIRE'
+            AND NOT (NEW.escrow = 'returned') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: EXPIRE from CREATIVE_SUBMITTED to EXPIRED: escrow_expired sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_SUBMITTED'
+            AND NEW.last_event = 'EXPIRE'
+            AND NOT (NEW.settlement = 'moving') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: EXPIRE from CREATIVE_SUBMITTED to EXPIRED: escrow_expired sets settlement: moving, and settlement is NEW.settlement. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_SUBMITTED'
+            AND NEW.last_event = 'APPROVE'
+            AND NOT (NEW.publish_by IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: APPROVE from CREATIVE_SUBMITTED to CREATIVE_APPROVED: approve sets publish_by: $now + $publish_timeout, and publish_by is NEW.publish_by. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_SUBMITTED'
+            AND NEW.last_event = 'REQUEST_REVISION'
+            AND NOT (NEW.revisions = (OLD.revisions + 1)) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: REQUEST_REVISION from CREATIVE_SUBMITTED to FUNDED: request_revision sets revisions: $revisions + 1, and revisions is NEW.revisions. Write what the row writes, and nothing else.')
         WHEN OLD.status = 'CREATIVE_SUBMITTED'
             AND NEW.last_event = 'DISPUTE'
             AND NOT (NEW.escrow = 'frozen') THEN
             RAISE(ABORT, 'fsmgen: deal: step: DISPUTE from CREATIVE_SUBMITTED to DISPUTED: dispute_quality sets escrow: frozen, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
         WHEN OLD.status = 'CREATIVE_SUBMITTED'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from CREATIVE_SUBMITTED to CREATIVE_SUBMITTED: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_SUBMITTED'
+            AND NEW.last_event = 'SET_PAYOUT_ADDRESS'
+            AND NOT (NEW.payout_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_PAYOUT_ADDRESS from CREATIVE_SUBMITTED to CREATIVE_SUBMITTED: set_payout_address writes payout_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_APPROVED'
             AND NEW.last_event = 'EXPIRE'
             AND NOT (NEW.escrow = 'returned') THEN
-            RAISE(ABORT, 'fsmgen: deal: step: EXPIRE from CREATIVE_SUBMITTED to EXPIRED: review_expired sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+            RAISE(ABORT, 'fsmgen: deal: step: EXPIRE from CREATIVE_APPROVED to EXPIRED: escrow_expired sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_APPROVED'
+            AND NEW.last_event = 'EXPIRE'
+            AND NOT (NEW.settlement = 'moving') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: EXPIRE from CREATIVE_APPROVED to EXPIRED: escrow_expired sets settlement: moving, and settlement is NEW.settlement. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_APPROVED'
+            AND NEW.last_event = 'SET_PUBLISH_TIME'
+            AND NOT (COALESCE(NEW.publish_at <= OLD.publish_by, false)) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_PUBLISH_TIME from CREATIVE_APPROVED to SCHEDULED: schedule demands publish_at <= $publish_by. Fire an event that the record accepts as it is.')
         WHEN OLD.status = 'CREATIVE_APPROVED'
             AND NEW.last_event = 'SET_PUBLISH_TIME'
             AND NOT (NEW.publish_at IS NOT NULL) THEN
             RAISE(ABORT, 'fsmgen: deal: step: SET_PUBLISH_TIME from CREATIVE_APPROVED to SCHEDULED: schedule writes publish_at. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_APPROVED'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from CREATIVE_APPROVED to CREATIVE_APPROVED: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_APPROVED'
+            AND NEW.last_event = 'SET_PAYOUT_ADDRESS'
+            AND NOT (NEW.payout_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_PAYOUT_ADDRESS from CREATIVE_APPROVED to CREATIVE_APPROVED: set_payout_address writes payout_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'SCHEDULED'
+            AND NEW.last_event = 'OVERDUE'
+            AND NOT (NEW.escrow = 'frozen') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: OVERDUE from SCHEDULED to DISPUTED: publisher_silent sets escrow: frozen, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'SCHEDULED'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from SCHEDULED to SCHEDULED: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'SCHEDULED'
+            AND NEW.last_event = 'SET_PAYOUT_ADDRESS'
+            AND NOT (NEW.payout_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_PAYOUT_ADDRESS from SCHEDULED to SCHEDULED: set_payout_address writes payout_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'PUBLISHED'
+            AND NEW.last_event = 'OVERDUE'
+            AND NOT (NEW.escrow = 'frozen') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: OVERDUE from PUBLISHED to DISPUTED: publisher_silent sets escrow: frozen, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'PUBLISHED'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from PUBLISHED to PUBLISHED: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'PUBLISHED'
+            AND NEW.last_event = 'SET_PAYOUT_ADDRESS'
+            AND NOT (NEW.payout_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_PAYOUT_ADDRESS from PUBLISHED to PUBLISHED: set_payout_address writes payout_address. Write what the row writes, and nothing else.')
         WHEN OLD.status = 'PUBLISHED'
             AND NEW.last_event = 'PUBLISH_FAILED'
             AND NOT (NEW.escrow = 'frozen') THEN
@@ -420,21 +675,93 @@ BEGIN
             AND NOT (NEW.escrow = 'released') THEN
             RAISE(ABORT, 'fsmgen: deal: step: VERIFICATION_PASSED from DELIVERY_VERIFYING to COMPLETED_RELEASED: verified sets escrow: released, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
         WHEN OLD.status = 'DELIVERY_VERIFYING'
+            AND NEW.last_event = 'VERIFICATION_PASSED'
+            AND NOT (NEW.settlement = 'moving') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: VERIFICATION_PASSED from DELIVERY_VERIFYING to COMPLETED_RELEASED: verified sets settlement: moving, and settlement is NEW.settlement. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DELIVERY_VERIFYING'
             AND NEW.last_event = 'VERIFICATION_FAILED'
             AND NOT (NEW.escrow = 'frozen') THEN
             RAISE(ABORT, 'fsmgen: deal: step: VERIFICATION_FAILED from DELIVERY_VERIFYING to DISPUTED: verify_failed sets escrow: frozen, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
         WHEN OLD.status = 'DELIVERY_VERIFYING'
-            AND NEW.last_event = 'AUTO_APPROVE'
+            AND NEW.last_event = 'AUTO_APPROVE' AND NEW.status = 'COMPLETED_RELEASED'
             AND NOT (NEW.escrow = 'released') THEN
             RAISE(ABORT, 'fsmgen: deal: step: AUTO_APPROVE from DELIVERY_VERIFYING to COMPLETED_RELEASED: auto_approve sets escrow: released, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DELIVERY_VERIFYING'
+            AND NEW.last_event = 'AUTO_APPROVE' AND NEW.status = 'COMPLETED_RELEASED'
+            AND NOT (NEW.settlement = 'moving') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: AUTO_APPROVE from DELIVERY_VERIFYING to COMPLETED_RELEASED: auto_approve sets settlement: moving, and settlement is NEW.settlement. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DELIVERY_VERIFYING'
+            AND NEW.last_event = 'AUTO_APPROVE' AND NEW.status = 'DISPUTED'
+            AND NOT (NEW.escrow = 'frozen') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: AUTO_APPROVE from DELIVERY_VERIFYING to DISPUTED: verifier_silent sets escrow: frozen, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DELIVERY_VERIFYING'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from DELIVERY_VERIFYING to DELIVERY_VERIFYING: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DELIVERY_VERIFYING'
+            AND NEW.last_event = 'SET_PAYOUT_ADDRESS'
+            AND NOT (NEW.payout_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_PAYOUT_ADDRESS from DELIVERY_VERIFYING to DELIVERY_VERIFYING: set_payout_address writes payout_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'COMPLETED_RELEASED'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from COMPLETED_RELEASED to COMPLETED_RELEASED: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'COMPLETED_RELEASED'
+            AND NEW.last_event = 'SET_PAYOUT_ADDRESS'
+            AND NOT (NEW.payout_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_PAYOUT_ADDRESS from COMPLETED_RELEASED to COMPLETED_RELEASED: set_payout_address writes payout_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'COMPLETED_RELEASED'
+            AND NEW.last_event = 'TRANSFER_REPORTED'
+            AND NOT (COALESCE(OLD.settlement NOT IN ('none', 'moved'), false)) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: TRANSFER_REPORTED from COMPLETED_RELEASED to COMPLETED_RELEASED: transfer_reported demands settlement not_in [none, moved]. Fire an event that the record accepts as it is.')
         WHEN OLD.status = 'DISPUTED'
             AND NEW.last_event = 'RESOLVE_FOR_OWNER'
             AND NOT (NEW.escrow = 'released') THEN
             RAISE(ABORT, 'fsmgen: deal: step: RESOLVE_FOR_OWNER from DISPUTED to COMPLETED_RELEASED: resolve_for_owner sets escrow: released, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
         WHEN OLD.status = 'DISPUTED'
+            AND NEW.last_event = 'RESOLVE_FOR_OWNER'
+            AND NOT (NEW.settlement = 'moving') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: RESOLVE_FOR_OWNER from DISPUTED to COMPLETED_RELEASED: resolve_for_owner sets settlement: moving, and settlement is NEW.settlement. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DISPUTED'
             AND NEW.last_event = 'RESOLVE_FOR_ADVERTISER'
             AND NOT (NEW.escrow = 'returned') THEN
             RAISE(ABORT, 'fsmgen: deal: step: RESOLVE_FOR_ADVERTISER from DISPUTED to REFUNDED: resolve_for_advertiser sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DISPUTED'
+            AND NEW.last_event = 'RESOLVE_FOR_ADVERTISER'
+            AND NOT (NEW.settlement = 'moving') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: RESOLVE_FOR_ADVERTISER from DISPUTED to REFUNDED: resolve_for_advertiser sets settlement: moving, and settlement is NEW.settlement. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DISPUTED'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from DISPUTED to DISPUTED: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DISPUTED'
+            AND NEW.last_event = 'SET_PAYOUT_ADDRESS'
+            AND NOT (NEW.payout_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_PAYOUT_ADDRESS from DISPUTED to DISPUTED: set_payout_address writes payout_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CANCELLED'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from CANCELLED to CANCELLED: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CANCELLED'
+            AND NEW.last_event = 'TRANSFER_REPORTED'
+            AND NOT (COALESCE(OLD.settlement NOT IN ('none', 'moved'), false)) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: TRANSFER_REPORTED from CANCELLED to CANCELLED: transfer_reported demands settlement not_in [none, moved]. Fire an event that the record accepts as it is.')
+        WHEN OLD.status = 'REFUNDED'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from REFUNDED to REFUNDED: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'REFUNDED'
+            AND NEW.last_event = 'TRANSFER_REPORTED'
+            AND NOT (COALESCE(OLD.settlement NOT IN ('none', 'moved'), false)) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: TRANSFER_REPORTED from REFUNDED to REFUNDED: transfer_reported demands settlement not_in [none, moved]. Fire an event that the record accepts as it is.')
+        WHEN OLD.status = 'EXPIRED'
+            AND NEW.last_event = 'SET_REFUND_ADDRESS'
+            AND NOT (NEW.refund_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_REFUND_ADDRESS from EXPIRED to EXPIRED: set_refund_address writes refund_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'EXPIRED'
+            AND NEW.last_event = 'TRANSFER_REPORTED'
+            AND NOT (COALESCE(OLD.settlement NOT IN ('none', 'moved'), false)) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: TRANSFER_REPORTED from EXPIRED to EXPIRED: transfer_reported demands settlement not_in [none, moved]. Fire an event that the record accepts as it is.')
         WHEN EXISTS (SELECT 1 FROM deals AS o WHERE o.deposit_address = NEW.deposit_address AND NOT (o.deal_id = OLD.deal_id)) THEN
             RAISE(ABORT, 'UNIQUE constraint failed: deals.deposit_address')
     END;
@@ -523,62 +850,82 @@ BEGIN
                 OR NEW.transition = 'accept' AND NEW.event_type = 'ACCEPT' AND NEW.to_status = 'ACCEPTED' AND NEW.actor_role IN ('owner')
                 OR NEW.transition = 'reject' AND NEW.event_type = 'REJECT' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
                 OR NEW.transition = 'withdraw' AND NEW.event_type = 'WITHDRAW' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'offer_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                OR NEW.transition = 'expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'NEGOTIATING'
             AND (
                    NEW.transition = 'agree' AND NEW.event_type = 'AGREE' AND NEW.to_status = 'ACCEPTED' AND NEW.actor_role IN ('advertiser', 'owner')
-                OR NEW.transition = 'negotiation_cancelled_by_advertiser' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'negotiation_cancelled_by_owner' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
-                OR NEW.transition = 'negotiation_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                OR NEW.transition = 'cancelled_by_advertiser' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'cancelled_by_owner' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'ACCEPTED'
             AND (
-                   NEW.transition = 'address_ready' AND NEW.event_type = 'ADDRESS_READY' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'accepted_cancelled_by_advertiser' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'accepted_cancelled_by_owner' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')) IS NOT TRUE THEN
+                   NEW.transition = 'cancelled_by_advertiser' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'cancelled_by_owner' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'address_ready' AND NEW.event_type = 'ADDRESS_READY' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'AWAITING_PAYMENT'
             AND (
-                   NEW.transition = 'fund' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
+                   NEW.transition = 'expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'fund' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
                 OR NEW.transition = 'fund_overpaid' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
                 OR NEW.transition = 'payment_cancelled' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'payment_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_underpaid' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                OR NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('advertiser')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'FUNDED'
             AND (
                    NEW.transition = 'submit_draft' AND NEW.event_type = 'SUBMIT_DRAFT' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('owner', 'admin')
                 OR NEW.transition = 'mutual_by_advertiser' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
                 OR NEW.transition = 'mutual_by_owner' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
-                OR NEW.transition = 'creative_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'escrow_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
                 OR NEW.transition = 'consent_by_advertiser' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('advertiser')
                 OR NEW.transition = 'consent_by_owner' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('owner')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                OR NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'set_payout_address' AND NEW.event_type = 'SET_PAYOUT_ADDRESS' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('owner')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'CREATIVE_SUBMITTED'
             AND (
-                   NEW.transition = 'approve' AND NEW.event_type = 'APPROVE' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('advertiser')
+                   NEW.transition = 'escrow_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'approve' AND NEW.event_type = 'APPROVE' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('advertiser')
                 OR NEW.transition = 'request_revision' AND NEW.event_type = 'REQUEST_REVISION' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('advertiser')
                 OR NEW.transition = 'dispute_quality' AND NEW.event_type = 'DISPUTE' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'review_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                OR NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'set_payout_address' AND NEW.event_type = 'SET_PAYOUT_ADDRESS' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('owner')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'CREATIVE_APPROVED'
             AND (
-                   NEW.transition = 'schedule' AND NEW.event_type = 'SET_PUBLISH_TIME' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('owner', 'admin')
+                   NEW.transition = 'escrow_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'schedule' AND NEW.event_type = 'SET_PUBLISH_TIME' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('owner', 'admin')
                 OR NEW.transition = 'publish_now' AND NEW.event_type = 'PUBLISH_NOW' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('owner', 'admin')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                OR NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'set_payout_address' AND NEW.event_type = 'SET_PAYOUT_ADDRESS' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('owner')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'SCHEDULED'
             AND (
                    NEW.transition = 'auto_publish' AND NEW.event_type = 'AUTO_PUBLISHED' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                OR NEW.transition = 'publisher_silent' AND NEW.event_type = 'OVERDUE' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'set_payout_address' AND NEW.event_type = 'SET_PAYOUT_ADDRESS' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('owner')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'PUBLISHED'
             AND (
                    NEW.transition = 'start_verification' AND NEW.event_type = 'START_VERIFICATION' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'publisher_silent' AND NEW.event_type = 'OVERDUE' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'set_payout_address' AND NEW.event_type = 'SET_PAYOUT_ADDRESS' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('owner')
                 OR NEW.transition = 'publish_failed' AND NEW.event_type = 'PUBLISH_FAILED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'DELIVERY_VERIFYING'
@@ -586,29 +933,50 @@ BEGIN
                    NEW.transition = 'verified' AND NEW.event_type = 'VERIFICATION_PASSED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')
                 OR NEW.transition = 'verify_failed' AND NEW.event_type = 'VERIFICATION_FAILED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')
                 OR NEW.transition = 'auto_approve' AND NEW.event_type = 'AUTO_APPROVE' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                OR NEW.transition = 'verifier_silent' AND NEW.event_type = 'AUTO_APPROVE' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'set_payout_address' AND NEW.event_type = 'SET_PAYOUT_ADDRESS' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('owner')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'COMPLETED_RELEASED'
             AND (
-                   NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                   NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'set_payout_address' AND NEW.event_type = 'SET_PAYOUT_ADDRESS' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'transfer_reported' AND NEW.event_type = 'TRANSFER_REPORTED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'DISPUTED'
             AND (
                    NEW.transition = 'resolve_for_owner' AND NEW.event_type = 'RESOLVE_FOR_OWNER' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('operator')
                 OR NEW.transition = 'resolve_for_advertiser' AND NEW.event_type = 'RESOLVE_FOR_ADVERTISER' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('operator')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                OR NEW.transition = 'remind' AND NEW.event_type = 'OVERDUE' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'set_payout_address' AND NEW.event_type = 'SET_PAYOUT_ADDRESS' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('owner')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'CANCELLED'
             AND (
-                   NEW.transition = 'refund_late_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                   NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'transfer_reported' AND NEW.event_type = 'TRANSFER_REPORTED' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'REFUNDED'
             AND (
-                   NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                   NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'transfer_reported' AND NEW.event_type = 'TRANSFER_REPORTED' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status = 'EXPIRED'
             AND (
-                   NEW.transition = 'refund_late_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+                   NEW.transition = 'return_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'keep_dust' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'set_refund_address' AND NEW.event_type = 'SET_REFUND_ADDRESS' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'transfer_reported' AND NEW.event_type = 'TRANSFER_REPORTED' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_status NOT IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') THEN
             RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')

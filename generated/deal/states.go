@@ -26,7 +26,6 @@ const (
 	CreativeApproved
 	Scheduled
 	Published
-	// Its timeout releases the money unless somebody objected before, and is as long as the 24h that it verifies (F-003-3).
 	DeliveryVerifying
 	CompletedReleased
 	Disputed

@@ -17,22 +17,24 @@ const (
 	TransitionAccept
 	TransitionReject
 	TransitionWithdraw
-	TransitionOfferExpired
 	TransitionAgree
-	TransitionNegotiationCancelledByAdvertiser
-	TransitionNegotiationCancelledByOwner
-	TransitionNegotiationExpired
+	TransitionCancelledByAdvertiserNegotiating
+	TransitionCancelledByAdvertiserAccepted
+	TransitionCancelledByOwnerNegotiating
+	TransitionCancelledByOwnerAccepted
 	TransitionAddressReady
-	TransitionAcceptedCancelledByAdvertiser
-	TransitionAcceptedCancelledByOwner
+	TransitionExpiredOfferPending
+	TransitionExpiredNegotiating
+	TransitionExpiredAwaitingPayment
 	TransitionFund
 	TransitionFundOverpaid
 	TransitionPaymentCancelled
-	TransitionPaymentExpired
 	TransitionSubmitDraft
 	TransitionMutualByAdvertiser
 	TransitionMutualByOwner
-	TransitionCreativeExpired
+	TransitionEscrowExpiredFunded
+	TransitionEscrowExpiredCreativeSubmitted
+	TransitionEscrowExpiredCreativeApproved
 	TransitionApprove
 	TransitionRequestRevision
 	TransitionDisputeQuality
@@ -44,78 +46,158 @@ const (
 	TransitionVerifyFailed
 	TransitionResolveForOwner
 	TransitionResolveForAdvertiser
-	TransitionReviewExpired
 	TransitionAutoApprove
+	TransitionVerifierSilent
+	TransitionPublisherSilentScheduled
+	TransitionPublisherSilentPublished
+	TransitionRemind
 	TransitionConsentByAdvertiser
 	TransitionConsentByOwner
-	TransitionRefundLateDepositCancelled
-	TransitionRefundLateDepositExpired
-	TransitionRefundUnderpaid
-	TransitionRefundExtraFunded
-	TransitionRefundExtraCreativeSubmitted
-	TransitionRefundExtraCreativeApproved
-	TransitionRefundExtraScheduled
-	TransitionRefundExtraPublished
-	TransitionRefundExtraDeliveryVerifying
-	TransitionRefundExtraDisputed
-	TransitionRefundExtraCompletedReleased
-	TransitionRefundExtraRefunded
+	TransitionReturnDepositAwaitingPayment
+	TransitionReturnDepositFunded
+	TransitionReturnDepositCreativeSubmitted
+	TransitionReturnDepositCreativeApproved
+	TransitionReturnDepositScheduled
+	TransitionReturnDepositPublished
+	TransitionReturnDepositDeliveryVerifying
+	TransitionReturnDepositDisputed
+	TransitionReturnDepositCompletedReleased
+	TransitionReturnDepositCancelled
+	TransitionReturnDepositRefunded
+	TransitionReturnDepositExpired
+	TransitionKeepDustAwaitingPayment
+	TransitionKeepDustFunded
+	TransitionKeepDustCreativeSubmitted
+	TransitionKeepDustCreativeApproved
+	TransitionKeepDustScheduled
+	TransitionKeepDustPublished
+	TransitionKeepDustDeliveryVerifying
+	TransitionKeepDustDisputed
+	TransitionKeepDustCompletedReleased
+	TransitionKeepDustCancelled
+	TransitionKeepDustRefunded
+	TransitionKeepDustExpired
+	TransitionSetRefundAddressAwaitingPayment
+	TransitionSetRefundAddressFunded
+	TransitionSetRefundAddressCreativeSubmitted
+	TransitionSetRefundAddressCreativeApproved
+	TransitionSetRefundAddressScheduled
+	TransitionSetRefundAddressPublished
+	TransitionSetRefundAddressDeliveryVerifying
+	TransitionSetRefundAddressDisputed
+	TransitionSetRefundAddressCompletedReleased
+	TransitionSetRefundAddressCancelled
+	TransitionSetRefundAddressRefunded
+	TransitionSetRefundAddressExpired
+	TransitionSetPayoutAddressFunded
+	TransitionSetPayoutAddressCreativeSubmitted
+	TransitionSetPayoutAddressCreativeApproved
+	TransitionSetPayoutAddressScheduled
+	TransitionSetPayoutAddressPublished
+	TransitionSetPayoutAddressDeliveryVerifying
+	TransitionSetPayoutAddressDisputed
+	TransitionSetPayoutAddressCompletedReleased
+	TransitionTransferReportedCompletedReleased
+	TransitionTransferReportedCancelled
+	TransitionTransferReportedRefunded
+	TransitionTransferReportedExpired
 	TransitionPublishFailed
 )
 
 // table tells what each transition is. It is never written.
 var table = fsm.Table[Transition, State, Event]{
-	TransitionCreate:                           {Name: "create", Event: EventCreate, To: Draft, Effects: []string{"deal.events"}},
-	TransitionSubmitOffer:                      {Name: "submit_offer", From: Draft, Event: EventSubmitOffer, To: OfferPending, Effects: []string{"notify_owner", "deal.events"}},
-	TransitionCancelDraft:                      {Name: "cancel_draft", From: Draft, Event: EventCancel, To: Cancelled, Effects: []string{"deal.events"}},
-	TransitionCounterOffer:                     {Name: "counter_offer", From: OfferPending, Event: EventCounterOffer, To: Negotiating, Effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionAccept:                           {Name: "accept", From: OfferPending, Event: EventAccept, To: Accepted, Effects: []string{"notify_advertiser", "generate_deposit_address", "deal.events"}},
-	TransitionReject:                           {Name: "reject", From: OfferPending, Event: EventReject, To: Cancelled, Effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionWithdraw:                         {Name: "withdraw", From: OfferPending, Event: EventWithdraw, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
-	TransitionOfferExpired:                     {Name: "offer_expired", From: OfferPending, Event: EventExpire, To: Expired, Effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
-	TransitionAgree:                            {Name: "agree", From: Negotiating, Event: EventAgree, To: Accepted, Effects: []string{"generate_deposit_address", "deal.events"}},
-	TransitionNegotiationCancelledByAdvertiser: {Name: "negotiation_cancelled_by_advertiser", From: Negotiating, Event: EventCancel, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
-	TransitionNegotiationCancelledByOwner:      {Name: "negotiation_cancelled_by_owner", From: Negotiating, Event: EventCancel, To: Cancelled, Effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionNegotiationExpired:               {Name: "negotiation_expired", From: Negotiating, Event: EventExpire, To: Expired, Effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
-	TransitionAddressReady:                     {Name: "address_ready", From: Accepted, Event: EventAddressReady, To: AwaitingPayment, Effects: []string{"deal.events"}},
-	TransitionAcceptedCancelledByAdvertiser:    {Name: "accepted_cancelled_by_advertiser", From: Accepted, Event: EventCancel, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
-	TransitionAcceptedCancelledByOwner:         {Name: "accepted_cancelled_by_owner", From: Accepted, Event: EventCancel, To: Cancelled, Effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionFund:                             {Name: "fund", From: AwaitingPayment, Event: EventDepositConfirmed, To: Funded, Effects: []string{"ledger_deposit", "deal.events"}},
-	TransitionFundOverpaid:                     {Name: "fund_overpaid", From: AwaitingPayment, Event: EventDepositConfirmed, To: Funded, Effects: []string{"ledger_deposit", "refund_surplus", "deal.events"}},
-	TransitionPaymentCancelled:                 {Name: "payment_cancelled", From: AwaitingPayment, Event: EventCancel, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
-	TransitionPaymentExpired:                   {Name: "payment_expired", From: AwaitingPayment, Event: EventExpire, To: Expired, Effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
-	TransitionSubmitDraft:                      {Name: "submit_draft", From: Funded, Event: EventSubmitDraft, To: CreativeSubmitted, Effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionMutualByAdvertiser:               {Name: "mutual_by_advertiser", From: Funded, Event: EventMutualCancel, To: Cancelled, Effects: []string{"return_escrow", "execute_refund", "deal.events"}},
-	TransitionMutualByOwner:                    {Name: "mutual_by_owner", From: Funded, Event: EventMutualCancel, To: Cancelled, Effects: []string{"return_escrow", "execute_refund", "deal.events"}},
-	TransitionCreativeExpired:                  {Name: "creative_expired", From: Funded, Event: EventExpire, To: Expired, Effects: []string{"return_escrow", "execute_refund", "deal.events"}},
-	TransitionApprove:                          {Name: "approve", From: CreativeSubmitted, Event: EventApprove, To: CreativeApproved, Effects: []string{"notify_owner", "enable_publishing", "deal.events"}},
-	TransitionRequestRevision:                  {Name: "request_revision", From: CreativeSubmitted, Event: EventRequestRevision, To: Funded, Effects: []string{"notify_owner", "deal.events"}},
-	TransitionDisputeQuality:                   {Name: "dispute_quality", From: CreativeSubmitted, Event: EventDispute, To: Disputed, Effects: []string{"freeze_escrow", "deal.events"}},
-	TransitionSchedule:                         {Name: "schedule", From: CreativeApproved, Event: EventSetPublishTime, To: Scheduled, Effects: []string{"schedule_post", "deal.events"}},
-	TransitionPublishNow:                       {Name: "publish_now", From: CreativeApproved, Event: EventPublishNow, To: Published, Effects: []string{"publish_post", "deal.events"}},
-	TransitionAutoPublish:                      {Name: "auto_publish", From: Scheduled, Event: EventAutoPublished, To: Published, Effects: []string{"verify_callback", "deal.events"}},
-	TransitionStartVerification:                {Name: "start_verification", From: Published, Event: EventStartVerification, To: DeliveryVerifying, Effects: []string{"start_verification", "deal.events"}},
-	TransitionVerified:                         {Name: "verified", From: DeliveryVerifying, Event: EventVerificationPassed, To: CompletedReleased, Effects: []string{"release_escrow", "deduct_commission", "execute_payout", "deal.events"}},
-	TransitionVerifyFailed:                     {Name: "verify_failed", From: DeliveryVerifying, Event: EventVerificationFailed, To: Disputed, Effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "deal.events"}},
-	TransitionResolveForOwner:                  {Name: "resolve_for_owner", From: Disputed, Event: EventResolveForOwner, To: CompletedReleased, Effects: []string{"release_escrow", "deduct_commission", "execute_payout", "deal.events"}},
-	TransitionResolveForAdvertiser:             {Name: "resolve_for_advertiser", From: Disputed, Event: EventResolveForAdvertiser, To: Refunded, Effects: []string{"return_escrow", "execute_refund", "deal.events"}},
-	TransitionReviewExpired:                    {Name: "review_expired", From: CreativeSubmitted, Event: EventExpire, To: Expired, Effects: []string{"return_escrow", "execute_refund", "deal.events"}},
-	TransitionAutoApprove:                      {Name: "auto_approve", From: DeliveryVerifying, Event: EventAutoApprove, To: CompletedReleased, Effects: []string{"release_escrow", "deduct_commission", "execute_payout", "deal.events"}},
-	TransitionConsentByAdvertiser:              {Name: "consent_by_advertiser", From: Funded, Event: EventMutualCancel, To: Funded, Internal: true, Effects: []string{"notify_owner", "deal.events"}},
-	TransitionConsentByOwner:                   {Name: "consent_by_owner", From: Funded, Event: EventMutualCancel, To: Funded, Internal: true, Effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionRefundLateDepositCancelled:       {Name: "refund_late_deposit", From: Cancelled, Event: EventDepositConfirmed, To: Cancelled, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundLateDepositExpired:         {Name: "refund_late_deposit", From: Expired, Event: EventDepositConfirmed, To: Expired, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundUnderpaid:                  {Name: "refund_underpaid", From: AwaitingPayment, Event: EventDepositConfirmed, To: AwaitingPayment, Internal: true, Effects: []string{"refund_deposit", "notify_advertiser", "deal.events"}},
-	TransitionRefundExtraFunded:                {Name: "refund_extra", From: Funded, Event: EventDepositConfirmed, To: Funded, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraCreativeSubmitted:     {Name: "refund_extra", From: CreativeSubmitted, Event: EventDepositConfirmed, To: CreativeSubmitted, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraCreativeApproved:      {Name: "refund_extra", From: CreativeApproved, Event: EventDepositConfirmed, To: CreativeApproved, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraScheduled:             {Name: "refund_extra", From: Scheduled, Event: EventDepositConfirmed, To: Scheduled, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraPublished:             {Name: "refund_extra", From: Published, Event: EventDepositConfirmed, To: Published, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraDeliveryVerifying:     {Name: "refund_extra", From: DeliveryVerifying, Event: EventDepositConfirmed, To: DeliveryVerifying, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraDisputed:              {Name: "refund_extra", From: Disputed, Event: EventDepositConfirmed, To: Disputed, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraCompletedReleased:     {Name: "refund_extra", From: CompletedReleased, Event: EventDepositConfirmed, To: CompletedReleased, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraRefunded:              {Name: "refund_extra", From: Refunded, Event: EventDepositConfirmed, To: Refunded, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
-	TransitionPublishFailed:                    {Name: "publish_failed", From: Published, Event: EventPublishFailed, To: Disputed, Effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "deal.events"}},
+	TransitionCreate:                            {Name: "create", Event: EventCreate, To: Draft, Effects: []string{"deal.events"}},
+	TransitionSubmitOffer:                       {Name: "submit_offer", From: Draft, Event: EventSubmitOffer, To: OfferPending, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionCancelDraft:                       {Name: "cancel_draft", From: Draft, Event: EventCancel, To: Cancelled, Effects: []string{"deal.events"}},
+	TransitionCounterOffer:                      {Name: "counter_offer", From: OfferPending, Event: EventCounterOffer, To: Negotiating, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionAccept:                            {Name: "accept", From: OfferPending, Event: EventAccept, To: Accepted, Effects: []string{"notify_advertiser", "generate_deposit_address", "deal.events"}},
+	TransitionReject:                            {Name: "reject", From: OfferPending, Event: EventReject, To: Cancelled, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionWithdraw:                          {Name: "withdraw", From: OfferPending, Event: EventWithdraw, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionAgree:                             {Name: "agree", From: Negotiating, Event: EventAgree, To: Accepted, Effects: []string{"generate_deposit_address", "deal.events"}},
+	TransitionCancelledByAdvertiserNegotiating:  {Name: "cancelled_by_advertiser", From: Negotiating, Event: EventCancel, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionCancelledByAdvertiserAccepted:     {Name: "cancelled_by_advertiser", From: Accepted, Event: EventCancel, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionCancelledByOwnerNegotiating:       {Name: "cancelled_by_owner", From: Negotiating, Event: EventCancel, To: Cancelled, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionCancelledByOwnerAccepted:          {Name: "cancelled_by_owner", From: Accepted, Event: EventCancel, To: Cancelled, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionAddressReady:                      {Name: "address_ready", From: Accepted, Event: EventAddressReady, To: AwaitingPayment, Effects: []string{"deal.events"}},
+	TransitionExpiredOfferPending:               {Name: "expired", From: OfferPending, Event: EventExpire, To: Expired, Effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
+	TransitionExpiredNegotiating:                {Name: "expired", From: Negotiating, Event: EventExpire, To: Expired, Effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
+	TransitionExpiredAwaitingPayment:            {Name: "expired", From: AwaitingPayment, Event: EventExpire, To: Expired, Effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
+	TransitionFund:                              {Name: "fund", From: AwaitingPayment, Event: EventDepositConfirmed, To: Funded, Effects: []string{"ledger_deposit", "deal.events"}},
+	TransitionFundOverpaid:                      {Name: "fund_overpaid", From: AwaitingPayment, Event: EventDepositConfirmed, To: Funded, Effects: []string{"ledger_deposit", "start_surplus", "deal.events"}},
+	TransitionPaymentCancelled:                  {Name: "payment_cancelled", From: AwaitingPayment, Event: EventCancel, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionSubmitDraft:                       {Name: "submit_draft", From: Funded, Event: EventSubmitDraft, To: CreativeSubmitted, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionMutualByAdvertiser:                {Name: "mutual_by_advertiser", From: Funded, Event: EventMutualCancel, To: Cancelled, Effects: []string{"return_escrow", "start_refund", "deal.events"}},
+	TransitionMutualByOwner:                     {Name: "mutual_by_owner", From: Funded, Event: EventMutualCancel, To: Cancelled, Effects: []string{"return_escrow", "start_refund", "deal.events"}},
+	TransitionEscrowExpiredFunded:               {Name: "escrow_expired", From: Funded, Event: EventExpire, To: Expired, Effects: []string{"return_escrow", "start_refund", "deal.events"}},
+	TransitionEscrowExpiredCreativeSubmitted:    {Name: "escrow_expired", From: CreativeSubmitted, Event: EventExpire, To: Expired, Effects: []string{"return_escrow", "start_refund", "deal.events"}},
+	TransitionEscrowExpiredCreativeApproved:     {Name: "escrow_expired", From: CreativeApproved, Event: EventExpire, To: Expired, Effects: []string{"return_escrow", "start_refund", "deal.events"}},
+	TransitionApprove:                           {Name: "approve", From: CreativeSubmitted, Event: EventApprove, To: CreativeApproved, Effects: []string{"notify_owner", "enable_publishing", "deal.events"}},
+	TransitionRequestRevision:                   {Name: "request_revision", From: CreativeSubmitted, Event: EventRequestRevision, To: Funded, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionDisputeQuality:                    {Name: "dispute_quality", From: CreativeSubmitted, Event: EventDispute, To: Disputed, Effects: []string{"freeze_escrow", "alert_operator", "deal.events"}},
+	TransitionSchedule:                          {Name: "schedule", From: CreativeApproved, Event: EventSetPublishTime, To: Scheduled, Effects: []string{"schedule_post", "deal.events"}},
+	TransitionPublishNow:                        {Name: "publish_now", From: CreativeApproved, Event: EventPublishNow, To: Published, Effects: []string{"publish_post", "deal.events"}},
+	TransitionAutoPublish:                       {Name: "auto_publish", From: Scheduled, Event: EventAutoPublished, To: Published, Effects: []string{"verify_callback", "deal.events"}},
+	TransitionStartVerification:                 {Name: "start_verification", From: Published, Event: EventStartVerification, To: DeliveryVerifying, Effects: []string{"start_verification", "deal.events"}},
+	TransitionVerified:                          {Name: "verified", From: DeliveryVerifying, Event: EventVerificationPassed, To: CompletedReleased, Effects: []string{"release_escrow", "start_payout", "deal.events"}},
+	TransitionVerifyFailed:                      {Name: "verify_failed", From: DeliveryVerifying, Event: EventVerificationFailed, To: Disputed, Effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "alert_operator", "deal.events"}},
+	TransitionResolveForOwner:                   {Name: "resolve_for_owner", From: Disputed, Event: EventResolveForOwner, To: CompletedReleased, Effects: []string{"release_escrow", "start_payout", "deal.events"}},
+	TransitionResolveForAdvertiser:              {Name: "resolve_for_advertiser", From: Disputed, Event: EventResolveForAdvertiser, To: Refunded, Effects: []string{"return_escrow", "start_refund", "deal.events"}},
+	TransitionAutoApprove:                       {Name: "auto_approve", From: DeliveryVerifying, Event: EventAutoApprove, To: CompletedReleased, Effects: []string{"release_escrow", "start_payout", "deal.events"}},
+	TransitionVerifierSilent:                    {Name: "verifier_silent", From: DeliveryVerifying, Event: EventAutoApprove, To: Disputed, Effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "alert_operator", "deal.events"}},
+	TransitionPublisherSilentScheduled:          {Name: "publisher_silent", From: Scheduled, Event: EventOverdue, To: Disputed, Effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "alert_operator", "deal.events"}},
+	TransitionPublisherSilentPublished:          {Name: "publisher_silent", From: Published, Event: EventOverdue, To: Disputed, Effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "alert_operator", "deal.events"}},
+	TransitionRemind:                            {Name: "remind", From: Disputed, Event: EventOverdue, To: Disputed, Effects: []string{"alert_operator", "deal.events"}},
+	TransitionConsentByAdvertiser:               {Name: "consent_by_advertiser", From: Funded, Event: EventMutualCancel, To: Funded, Internal: true, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionConsentByOwner:                    {Name: "consent_by_owner", From: Funded, Event: EventMutualCancel, To: Funded, Internal: true, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionReturnDepositAwaitingPayment:      {Name: "return_deposit", From: AwaitingPayment, Event: EventDepositConfirmed, To: AwaitingPayment, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositFunded:               {Name: "return_deposit", From: Funded, Event: EventDepositConfirmed, To: Funded, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositCreativeSubmitted:    {Name: "return_deposit", From: CreativeSubmitted, Event: EventDepositConfirmed, To: CreativeSubmitted, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositCreativeApproved:     {Name: "return_deposit", From: CreativeApproved, Event: EventDepositConfirmed, To: CreativeApproved, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositScheduled:            {Name: "return_deposit", From: Scheduled, Event: EventDepositConfirmed, To: Scheduled, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositPublished:            {Name: "return_deposit", From: Published, Event: EventDepositConfirmed, To: Published, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositDeliveryVerifying:    {Name: "return_deposit", From: DeliveryVerifying, Event: EventDepositConfirmed, To: DeliveryVerifying, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositDisputed:             {Name: "return_deposit", From: Disputed, Event: EventDepositConfirmed, To: Disputed, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositCompletedReleased:    {Name: "return_deposit", From: CompletedReleased, Event: EventDepositConfirmed, To: CompletedReleased, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositCancelled:            {Name: "return_deposit", From: Cancelled, Event: EventDepositConfirmed, To: Cancelled, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositRefunded:             {Name: "return_deposit", From: Refunded, Event: EventDepositConfirmed, To: Refunded, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionReturnDepositExpired:              {Name: "return_deposit", From: Expired, Event: EventDepositConfirmed, To: Expired, Internal: true, Effects: []string{"ledger_stray", "start_return", "notify_advertiser", "deal.events"}},
+	TransitionKeepDustAwaitingPayment:           {Name: "keep_dust", From: AwaitingPayment, Event: EventDepositConfirmed, To: AwaitingPayment, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustFunded:                    {Name: "keep_dust", From: Funded, Event: EventDepositConfirmed, To: Funded, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustCreativeSubmitted:         {Name: "keep_dust", From: CreativeSubmitted, Event: EventDepositConfirmed, To: CreativeSubmitted, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustCreativeApproved:          {Name: "keep_dust", From: CreativeApproved, Event: EventDepositConfirmed, To: CreativeApproved, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustScheduled:                 {Name: "keep_dust", From: Scheduled, Event: EventDepositConfirmed, To: Scheduled, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustPublished:                 {Name: "keep_dust", From: Published, Event: EventDepositConfirmed, To: Published, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustDeliveryVerifying:         {Name: "keep_dust", From: DeliveryVerifying, Event: EventDepositConfirmed, To: DeliveryVerifying, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustDisputed:                  {Name: "keep_dust", From: Disputed, Event: EventDepositConfirmed, To: Disputed, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustCompletedReleased:         {Name: "keep_dust", From: CompletedReleased, Event: EventDepositConfirmed, To: CompletedReleased, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustCancelled:                 {Name: "keep_dust", From: Cancelled, Event: EventDepositConfirmed, To: Cancelled, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustRefunded:                  {Name: "keep_dust", From: Refunded, Event: EventDepositConfirmed, To: Refunded, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionKeepDustExpired:                   {Name: "keep_dust", From: Expired, Event: EventDepositConfirmed, To: Expired, Internal: true, Effects: []string{"ledger_stray", "deal.events"}},
+	TransitionSetRefundAddressAwaitingPayment:   {Name: "set_refund_address", From: AwaitingPayment, Event: EventSetRefundAddress, To: AwaitingPayment, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressFunded:            {Name: "set_refund_address", From: Funded, Event: EventSetRefundAddress, To: Funded, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressCreativeSubmitted: {Name: "set_refund_address", From: CreativeSubmitted, Event: EventSetRefundAddress, To: CreativeSubmitted, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressCreativeApproved:  {Name: "set_refund_address", From: CreativeApproved, Event: EventSetRefundAddress, To: CreativeApproved, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressScheduled:         {Name: "set_refund_address", From: Scheduled, Event: EventSetRefundAddress, To: Scheduled, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressPublished:         {Name: "set_refund_address", From: Published, Event: EventSetRefundAddress, To: Published, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressDeliveryVerifying: {Name: "set_refund_address", From: DeliveryVerifying, Event: EventSetRefundAddress, To: DeliveryVerifying, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressDisputed:          {Name: "set_refund_address", From: Disputed, Event: EventSetRefundAddress, To: Disputed, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressCompletedReleased: {Name: "set_refund_address", From: CompletedReleased, Event: EventSetRefundAddress, To: CompletedReleased, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressCancelled:         {Name: "set_refund_address", From: Cancelled, Event: EventSetRefundAddress, To: Cancelled, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressRefunded:          {Name: "set_refund_address", From: Refunded, Event: EventSetRefundAddress, To: Refunded, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetRefundAddressExpired:           {Name: "set_refund_address", From: Expired, Event: EventSetRefundAddress, To: Expired, Internal: true, Effects: []string{"address_refunds", "deal.events"}},
+	TransitionSetPayoutAddressFunded:            {Name: "set_payout_address", From: Funded, Event: EventSetPayoutAddress, To: Funded, Internal: true, Effects: []string{"address_payout", "deal.events"}},
+	TransitionSetPayoutAddressCreativeSubmitted: {Name: "set_payout_address", From: CreativeSubmitted, Event: EventSetPayoutAddress, To: CreativeSubmitted, Internal: true, Effects: []string{"address_payout", "deal.events"}},
+	TransitionSetPayoutAddressCreativeApproved:  {Name: "set_payout_address", From: CreativeApproved, Event: EventSetPayoutAddress, To: CreativeApproved, Internal: true, Effects: []string{"address_payout", "deal.events"}},
+	TransitionSetPayoutAddressScheduled:         {Name: "set_payout_address", From: Scheduled, Event: EventSetPayoutAddress, To: Scheduled, Internal: true, Effects: []string{"address_payout", "deal.events"}},
+	TransitionSetPayoutAddressPublished:         {Name: "set_payout_address", From: Published, Event: EventSetPayoutAddress, To: Published, Internal: true, Effects: []string{"address_payout", "deal.events"}},
+	TransitionSetPayoutAddressDeliveryVerifying: {Name: "set_payout_address", From: DeliveryVerifying, Event: EventSetPayoutAddress, To: DeliveryVerifying, Internal: true, Effects: []string{"address_payout", "deal.events"}},
+	TransitionSetPayoutAddressDisputed:          {Name: "set_payout_address", From: Disputed, Event: EventSetPayoutAddress, To: Disputed, Internal: true, Effects: []string{"address_payout", "deal.events"}},
+	TransitionSetPayoutAddressCompletedReleased: {Name: "set_payout_address", From: CompletedReleased, Event: EventSetPayoutAddress, To: CompletedReleased, Internal: true, Effects: []string{"address_payout", "deal.events"}},
+	TransitionTransferReportedCompletedReleased: {Name: "transfer_reported", From: CompletedReleased, Event: EventTransferReported, To: CompletedReleased, Internal: true, Effects: []string{"deal.events"}},
+	TransitionTransferReportedCancelled:         {Name: "transfer_reported", From: Cancelled, Event: EventTransferReported, To: Cancelled, Internal: true, Effects: []string{"deal.events"}},
+	TransitionTransferReportedRefunded:          {Name: "transfer_reported", From: Refunded, Event: EventTransferReported, To: Refunded, Internal: true, Effects: []string{"deal.events"}},
+	TransitionTransferReportedExpired:           {Name: "transfer_reported", From: Expired, Event: EventTransferReported, To: Expired, Internal: true, Effects: []string{"deal.events"}},
+	TransitionPublishFailed:                     {Name: "publish_failed", From: Published, Event: EventPublishFailed, To: Disputed, Effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "alert_operator", "deal.events"}},
 }
 
 // What the table says about t. The caller must not change the list of Effects.

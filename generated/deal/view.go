@@ -94,13 +94,19 @@ type (
 	CancelFrom       interface {
 		InDraft | InNegotiating | InAccepted | InAwaitingPayment
 	}
-	MutualCancelFrom interface{ InFunded | nowhere }
-	ExpireFrom       interface {
-		InOfferPending | InNegotiating | InAwaitingPayment | InFunded | InCreativeSubmitted
-	}
+	MutualCancelFrom     interface{ InFunded | nowhere }
 	AddressReadyFrom     interface{ InAccepted | nowhere }
 	DepositConfirmedFrom interface {
 		InAwaitingPayment | InFunded | InCreativeSubmitted | InCreativeApproved | InScheduled | InPublished | InDeliveryVerifying | InCompletedReleased | InDisputed | InCancelled | InRefunded | InExpired
+	}
+	SetRefundAddressFrom interface {
+		InAwaitingPayment | InFunded | InCreativeSubmitted | InCreativeApproved | InScheduled | InPublished | InDeliveryVerifying | InCompletedReleased | InDisputed | InCancelled | InRefunded | InExpired
+	}
+	SetPayoutAddressFrom interface {
+		InFunded | InCreativeSubmitted | InCreativeApproved | InScheduled | InPublished | InDeliveryVerifying | InCompletedReleased | InDisputed
+	}
+	TransferReportedFrom interface {
+		InCompletedReleased | InCancelled | InRefunded | InExpired
 	}
 	SubmitDraftFrom          interface{ InFunded | nowhere }
 	ApproveFrom              interface{ InCreativeSubmitted | nowhere }
@@ -111,7 +117,6 @@ type (
 	AutoPublishedFrom        interface{ InScheduled | nowhere }
 	VerificationPassedFrom   interface{ InDeliveryVerifying | nowhere }
 	VerificationFailedFrom   interface{ InDeliveryVerifying | nowhere }
-	AutoApproveFrom          interface{ InDeliveryVerifying | nowhere }
 	ResolveForOwnerFrom      interface{ InDisputed | nowhere }
 	ResolveForAdvertiserFrom interface{ InDisputed | nowhere }
 )
@@ -164,22 +169,34 @@ func FireMutualCancel[S MutualCancelFrom](v S, by Actor, now time.Time) (View, e
 	return r.fired(r.MutualCancel(by, now))
 }
 
-// FireExpire applies EXPIRE.
-func FireExpire[S ExpireFrom](v S, by Actor, now time.Time) (View, error) {
-	r := struct{ in }(v).record
-	return r.fired(r.Expire(by, now))
-}
-
 // FireAddressReady applies ADDRESS_READY.
-func FireAddressReady[S AddressReadyFrom](v S, e AddressReady, by Actor, now time.Time) (View, error) {
+func FireAddressReady[S AddressReadyFrom](v S, e AddressReady, by Actor, p Params, now time.Time) (View, error) {
 	r := struct{ in }(v).record
-	return r.fired(r.AddressReady(e, by, now))
+	return r.fired(r.AddressReady(e, by, p, now))
 }
 
 // FireDepositConfirmed applies DEPOSIT_CONFIRMED.
-func FireDepositConfirmed[S DepositConfirmedFrom](v S, e DepositConfirmed, by Actor, now time.Time) (View, error) {
+func FireDepositConfirmed[S DepositConfirmedFrom](v S, e DepositConfirmed, by Actor, p Params, now time.Time) (View, error) {
 	r := struct{ in }(v).record
-	return r.fired(r.DepositConfirmed(e, by, now))
+	return r.fired(r.DepositConfirmed(e, by, p, now))
+}
+
+// FireSetRefundAddress applies SET_REFUND_ADDRESS.
+func FireSetRefundAddress[S SetRefundAddressFrom](v S, e SetRefundAddress, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.SetRefundAddress(e, by, now))
+}
+
+// FireSetPayoutAddress applies SET_PAYOUT_ADDRESS.
+func FireSetPayoutAddress[S SetPayoutAddressFrom](v S, e SetPayoutAddress, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.SetPayoutAddress(e, by, now))
+}
+
+// FireTransferReported applies TRANSFER_REPORTED.
+func FireTransferReported[S TransferReportedFrom](v S, e TransferReported, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.TransferReported(e, by, now))
 }
 
 // FireSubmitDraft applies SUBMIT_DRAFT.
@@ -189,15 +206,15 @@ func FireSubmitDraft[S SubmitDraftFrom](v S, e SubmitDraft, by Actor, now time.T
 }
 
 // FireApprove applies APPROVE.
-func FireApprove[S ApproveFrom](v S, by Actor, now time.Time) (View, error) {
+func FireApprove[S ApproveFrom](v S, e Approve, by Actor, p Params, now time.Time) (View, error) {
 	r := struct{ in }(v).record
-	return r.fired(r.Approve(by, now))
+	return r.fired(r.Approve(e, by, p, now))
 }
 
 // FireRequestRevision applies REQUEST_REVISION.
-func FireRequestRevision[S RequestRevisionFrom](v S, by Actor, now time.Time) (View, error) {
+func FireRequestRevision[S RequestRevisionFrom](v S, e RequestRevision, by Actor, p Params, now time.Time) (View, error) {
 	r := struct{ in }(v).record
-	return r.fired(r.RequestRevision(by, now))
+	return r.fired(r.RequestRevision(e, by, p, now))
 }
 
 // FireDispute applies DISPUTE.
@@ -234,12 +251,6 @@ func FireVerificationPassed[S VerificationPassedFrom](v S, by Actor, now time.Ti
 func FireVerificationFailed[S VerificationFailedFrom](v S, by Actor, now time.Time) (View, error) {
 	r := struct{ in }(v).record
 	return r.fired(r.VerificationFailed(by, now))
-}
-
-// FireAutoApprove applies AUTO_APPROVE.
-func FireAutoApprove[S AutoApproveFrom](v S, by Actor, now time.Time) (View, error) {
-	r := struct{ in }(v).record
-	return r.fired(r.AutoApprove(by, now))
 }
 
 // FireResolveForOwner applies RESOLVE_FOR_OWNER.
