@@ -12,9 +12,9 @@ import (
 
 // candidates are the rows of (state, event) in the order in which they are
 // tried. A row without a condition ends the list. With several the code is for every state that
-// these rows leave, so that states with the same rows can share it. Long conditions go to named,
+// these rows leave, so that states with the same rows can share it. What is long goes to apart,
 // unless it is nil.
-func (g *generator) candidates(ev *ir.Event, s *ir.State, several bool, named *predicates) []jen.Code {
+func (g *generator) candidates(ev *ir.Event, s *ir.State, several bool, apart *parts) []jen.Code {
 	var code []jen.Code
 	rows := g.rowsOf(s, ev)
 	shared := sameActors(rows)
@@ -28,11 +28,11 @@ func (g *generator) candidates(ev *ir.Event, s *ir.State, several bool, named *p
 			continue
 		}
 		code = append(code, rowComment(row)...)
-		b := g.rowBody(row, f, several && g.expands(row))
+		b := apart.row(g, row, g.rowBody(row, f, several && g.expands(row)).code)
 		if condition.known {
-			return append(code, b.code...)
+			return append(code, b...)
 		}
-		code = append(code, jen.If(named.name(g, row, condition.code())).Block(b.code...))
+		code = append(code, jen.If(apart.condition(g, row, condition.code())).Block(b...))
 	}
 	if !guarded(rows) {
 		return append(code, refuse(g.rejection("ErrNotAllowed", ev)))
@@ -102,6 +102,15 @@ func (g *generator) mayFire(row *ir.Row, s *scope, ids bool) test {
 	if len(row.By) == 0 {
 		return known(true)
 	}
+	tests := g.actorTests(row, s, ids)
+	if len(tests) == 1 {
+		return tests[0]
+	}
+	return either(tests)
+}
+
+// actorTests tests for each actor of a row whether the caller is that.
+func (g *generator) actorTests(row *ir.Row, s *scope, ids bool) []test {
 	var tests []test
 	for _, a := range row.By {
 		role := equal(func() *jen.Statement { return jen.Id("by").Dot("Role") }, id(naming.GoRole.Of(a.Text)))
@@ -120,10 +129,7 @@ func (g *generator) mayFire(row *ir.Row, s *scope, ids bool) test {
 			tests = append(tests, all(role, g.sameID("by", s.field(a.Is))))
 		}
 	}
-	if len(tests) == 1 {
-		return tests[0]
-	}
-	return either(tests)
+	return tests
 }
 
 // sameID compares the id of the actor in a variable with a field.

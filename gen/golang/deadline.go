@@ -10,11 +10,17 @@ import (
 // deadline emits the timers of the states:
 //
 //	func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
+//		var after time.Duration
 //		switch r.State {
 //		case Initiated:
 //			return Deadline{At: r.ExpiresAt, Fire: AbortUpload{Reason: AbortReasonExpired}, Follows: true}, true
+//		case Finalizing:
+//			d.Fire, after = FinalizeTimedOut{}, c.Params.FinalizeTimeout
+//		default:
+//			return Deadline{}, false
 //		}
-//		return Deadline{}, false
+//		d.At, ok = fsm.AddTime(fsm.Instant(c.Now), after)
+//		return d, ok
 //	}
 func (g *generator) deadline(f *jen.File) {
 	declare(f, "Deadline is an event that the system fires at a time unless the state is left before.", "",
@@ -27,43 +33,47 @@ func (g *generator) deadline(f *jen.File) {
 		))
 	declare(f, "DeadlineOf returns the deadline that the state of r arms, if it has one. c.Now is when r entered\nthe state.", "",
 		jen.Func().Id("DeadlineOf").Params(jen.Id("r").Op("*").Id("Record"), jen.Id("c").Id("Call")).
-			Params(jen.Id("d").Id("Deadline"), jen.Id("ok").Bool()).Block(
-			jen.Switch(jen.Id("r").Dot("State")).BlockFunc(func(cases *jen.Group) {
-				for _, s := range g.m.States {
-					if s.Timeout != nil {
-						cases.Case(jen.Id(naming.Exported(s.Text))).Block(g.stateDeadline(s)...)
-					}
-				}
-			}),
-			jen.Return(jen.Id("Deadline").Values(), jen.False()),
-		))
+			Params(jen.Id("d").Id("Deadline"), jen.Id("ok").Bool()).Block(g.deadlines()...))
 }
+
+// deadlines are the cases of DeadlineOf. All times that count from an entry are added in one place.
+func (g *generator) deadlines() []jen.Code {
+	var cases sharedCases
+	counts := false
+	for _, s := range g.m.States {
+		if s.Timeout != nil {
+			cases.add(jen.Id(naming.Exported(s.Text)), g.stateDeadline(s))
+			counts = counts || s.Timeout.At == nil
+		}
+	}
+	if !counts {
+		return []jen.Code{jen.Switch(jen.Id("r").Dot("State")).Block(cases.code()...), noDeadline()}
+	}
+	return []jen.Code{
+		jen.Var().Id("after").Qual("time", "Duration"),
+		jen.Switch(jen.Id("r").Dot("State")).Block(append(cases.code(), jen.Default().Block(noDeadline()))...),
+		jen.List(jen.Id("d").Dot("At"), jen.Id("ok")).Op("=").Add(g.fsm("AddTime")).Call(g.instant(ofCall("Now"))(), jen.Id("after")),
+		jen.Return(jen.Id("d"), jen.Id("ok")),
+	}
+}
+
+func noDeadline() *jen.Statement { return jen.Return(jen.Id("Deadline").Values(), jen.False()) }
 
 func (g *generator) stateDeadline(st *ir.State) []jen.Code {
 	s := &scope{g: g, record: "r", state: st, by: ofCall("By"), params: ofCall("Params"), now: g.instant(ofCall("Now"))}
-	none := jen.Return(jen.Id("Deadline").Values(), jen.False())
-	code, fire := g.bind(st.Timeout.Fire, s, func(*ir.Field) *jen.Statement { return none.Clone() })
-	armed := func(at *jen.Statement) *jen.Statement {
-		cells := []jen.Code{jen.Id("At").Op(":").Add(at), jen.Id("Fire").Op(":").Add(fire)}
-		if st.Timeout.At != nil {
-			cells = append(cells, jen.Id("Follows").Op(":").True())
+	code, fire := g.bind(st.Timeout.Fire, s, func(*ir.Field) *jen.Statement { return noDeadline() })
+	there := func(x value) {
+		if x.present != nil {
+			code = append(code, jen.If(jen.Op("!").Add(x.present())).Block(noDeadline()))
 		}
-		return jen.Return(jen.Id("Deadline").Values(cells...), jen.True())
 	}
-	if st.Timeout.At != nil {
-		at := s.field(st.Timeout.At)
-		if at.present == nil {
-			return append(code, armed(at.code()))
-		}
-		return append(code, jen.If(at.present()).Block(armed(at.code())))
+	if st.Timeout.At == nil {
+		after := s.read(st.Timeout.After)
+		there(after)
+		return append(code, jen.List(jen.Id("d").Dot("Fire"), jen.Id("after")).Op("=").List(fire, after.code()))
 	}
-	after := s.read(st.Timeout.After)
-	at := []jen.Code{
-		jen.If(jen.List(jen.Id("at"), jen.Id("ok")).Op(":=").Add(g.fsm("AddTime")).Call(s.now(), after.code()), jen.Id("ok")).
-			Block(armed(jen.Id("at"))),
-	}
-	if after.present != nil {
-		at = []jen.Code{jen.If(after.present()).Block(at...)}
-	}
-	return append(code, at...)
+	at := s.field(st.Timeout.At)
+	there(at)
+	return append(code, jen.Return(jen.Id("Deadline").Values(
+		jen.Id("At").Op(":").Add(at.code()), jen.Id("Fire").Op(":").Add(fire), jen.Id("Follows").Op(":").True()), jen.True()))
 }

@@ -80,7 +80,7 @@ func (g *generator) byState(ev *ir.Event, acting, repeated sharedCases) []jen.Co
 }
 
 // split moves what ev does in each state into a method of its own, and, where that is still too long
-// to be read, the long conditions there:
+// to be read, the long conditions there, and then the long rows:
 //
 //	case Funded:
 //		return r.inFundedDepositConfirmed(e, by, now)
@@ -90,15 +90,17 @@ func (g *generator) split(ev *ir.Event, acting sharedCases, states map[*sharedCa
 		state := fmt.Sprintf("%#v", c.values[0])
 		name := "in" + state + naming.Exported(ev.Text)
 		calls.list = append(calls.list, &sharedCase{values: c.values, body: []jen.Code{jen.Return(jen.Id("r").Dot(name).Call(args...))}})
-		decision := func(body []jen.Code) *jen.Statement {
-			return jen.Func().Add(receiver()).Id(name).Params(g.inputs(ev)...).Add(results()).Block(body...)
+		body, apart := c.body, &parts{}
+		if several := len(c.values) > 1; !c.text.size.readable() {
+			body = g.candidates(ev, states[c], several, apart)
+			if !textOf(body...).size.readable() {
+				apart = &parts{rows: true}
+				body = g.candidates(ev, states[c], several, apart)
+			}
 		}
-		method, named := decision(c.body), &predicates{}
-		if !c.text.size.readable() {
-			method = decision(g.candidates(ev, states[c], len(c.values) > 1, named))
-		}
-		methods = append(methods, comment(fmt.Sprintf("%s decides %s in %s.", name, ev.Text, state), "").Add(method))
-		methods = append(methods, named.methods...)
+		methods = append(methods, comment(fmt.Sprintf("%s decides %s in %s.", name, ev.Text, state), "").
+			Func().Add(receiver()).Id(name).Params(g.inputs(ev)...).Add(results()).Block(body...))
+		methods = append(methods, apart.methods...)
 	}
 	return calls, methods
 }

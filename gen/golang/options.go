@@ -144,7 +144,7 @@ func fromPayload(c *ir.Clause, ev *ir.Event) []jen.Code {
 //	func (r *Record) offer(x *fsm.Rejection, by Actor) {
 //		switch r.State {
 //		case Draft:
-//			x.May("SUBMIT_OFFER", by.isAdvertiser(r))
+//			x.May(by.isAdvertiser(r), "SUBMIT_OFFER", "CANCEL")
 //			...
 //		}
 //	}
@@ -155,35 +155,51 @@ func (g *generator) offerMethod(f *jen.File) {
 	}
 	offers := g.byStateOf(func(s *ir.State) []jen.Code {
 		var code []jen.Code
-		for _, ev := range g.m.Events {
-			if g.leaves(s, ev) {
-				code = append(code, jen.Id("x").Dot("May").Call(append([]jen.Code{jen.Lit(ev.Text)}, g.whoMay(s, ev)...)...))
+		var who, events = "", []jen.Code(nil)
+		offer := func() {
+			if len(events) > 0 {
+				code = append(code, jen.Id("x").Dot("May").Call(events...))
 			}
 		}
+		for _, ev := range g.m.Events {
+			if !g.leaves(s, ev) {
+				continue
+			}
+			may := g.whoMay(s, ev)
+			if text := source(may); text != who || len(events) == 0 {
+				offer()
+				who, events = text, []jen.Code{may}
+			}
+			events = append(events, jen.Lit(ev.Text))
+		}
+		offer()
 		return code
 	})
 	declare(f, "offer tells x the events that can be fired in the state of r, as far as guards allow.", "",
 		jen.Func().Add(receiver()).Id("offer").Params(in...).Block(jen.Switch(jen.Id("r").Dot("State")).Block(offers.code()...)))
 }
 
-// whoMay tests for the rows of (s, ev) that accept whether the actor may fire them.
-func (g *generator) whoMay(s *ir.State, ev *ir.Event) []jen.Code {
+// whoMay tests for the rows of (s, ev) that accept whether the actor may fire one of them.
+func (g *generator) whoMay(s *ir.State, ev *ir.Event) *jen.Statement {
 	var may []test
 	for _, row := range g.rowsOf(s, ev) {
-		if row.Reject != nil {
-			continue
+		switch {
+		case row.Reject != nil:
+		case len(row.By) == 0:
+			return jen.True()
+		default:
+			may = append(may, g.actorTests(row, g.guards(row), s != nil)...)
 		}
-		t := g.mayFire(row, g.guards(row), s != nil)
-		if t.known {
-			return []jen.Code{jen.Lit(t.outcome)}
-		}
-		may = append(may, t)
 	}
-	var code []jen.Code
-	for _, t := range distinct(may) {
-		code = append(code, t.code())
+	may = distinct(may)
+	if len(may) == 1 {
+		return verdictOf(may[0])
 	}
-	return code
+	var each []jen.Code
+	for _, t := range may {
+		each = append(each, verdictOf(t))
+	}
+	return g.fsm("AnyOf").Call(each...)
 }
 
 // offered are the arguments of offer.

@@ -13,35 +13,36 @@ import (
 
 // What generated code may cost its readers.
 const (
-	maxLines      = 20_500 // of the ten machines together: all files, tests included
+	maxLines      = 16_743 // of the nine machines together: all files, tests included
 	maxFuncLines  = 70
 	maxComplexity = 20
 )
 
-// ten are the machines that maxLines is about.
-var ten = []string{"activate", "deal", "download", "gc", "outbox", "publish", "registration", "unpack", "upload", "wal"}
+// nine are the machines that maxLines is about: their tables are those that it was set for. With the
+// deal, which had 53 transitions then, it was 20,500.
+var nine = []string{"activate", "download", "gc", "outbox", "publish", "registration", "unpack", "upload", "wal"}
 
 // TestGeneratedCodeIsSmall counts the lines of generated/ and of each function there, and the
-// paths through it. A machine beside the ten has no more lines for each transition than the one of
-// the ten that has most.
+// paths through it. A machine beside the nine has no more lines for each transition than they have on
+// average.
 func TestGeneratedCodeIsSmall(t *testing.T) {
-	total, most := 0, 0.0
+	total, transitions := 0, 0
 	others := map[string]float64{}
 	for _, m := range load(t, specs(t)...) {
 		lines := readable(t, m.Text)
-		each := float64(lines) / float64(len(m.Rows))
-		if slices.Contains(ten, m.Text) {
-			total, most = total+lines, max(most, each)
+		if slices.Contains(nine, m.Text) {
+			total, transitions = total+lines, transitions+len(m.Rows)
 		} else {
-			others[m.Text] = each
+			others[m.Text] = float64(lines) / float64(len(m.Rows))
 		}
 	}
 	if total > maxLines || total < maxLines/2 {
-		t.Errorf("the ten machines have %d lines, want at most %d", total, maxLines)
+		t.Errorf("the nine machines have %d lines, want at most %d", total, maxLines)
 	}
+	average := float64(total) / float64(transitions)
 	for name, each := range others {
-		if each > most {
-			t.Errorf("%s has %.0f lines for each transition, none of the ten more than %.0f", name, each, most)
+		if each > average {
+			t.Errorf("%s has %.0f lines for each transition, the nine have %.0f", name, each, average)
 		}
 	}
 }

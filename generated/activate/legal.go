@@ -54,15 +54,13 @@ func (r *Record) options() []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("START", true)
+		x.May(true, "START")
 	case CheckSnapshot:
-		x.May("CHECKED", true)
-		x.May("CHECK_FAILED", true)
+		x.May(true, "CHECKED", "CHECK_FAILED")
 	case CreateSnapshot:
-		x.May("SNAPSHOT_READY", true)
-		x.May("SNAPSHOT_FAILED", true)
+		x.May(true, "SNAPSHOT_READY", "SNAPSHOT_FAILED")
 	case Register:
-		x.May("STORE", true)
+		x.May(true, "STORE")
 	}
 }
 

@@ -20,47 +20,34 @@ type Deadline struct {
 // DeadlineOf returns the deadline that the state of r arms, if it has one. c.Now is when r entered
 // the state.
 func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
+	var after time.Duration
 	switch r.State {
 	case OfferPending:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.OfferTimeout); ok {
-			return Deadline{At: at, Fire: Expire{}}, true
-		}
+		d.Fire, after = Expire{}, c.Params.OfferTimeout
 	case Negotiating:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.NegotiationTimeout); ok {
-			return Deadline{At: at, Fire: Expire{}}, true
-		}
+		d.Fire, after = Expire{}, c.Params.NegotiationTimeout
 	case AwaitingPayment:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.PaymentTimeout); ok {
-			return Deadline{At: at, Fire: Expire{}}, true
-		}
+		d.Fire, after = Expire{}, c.Params.PaymentTimeout
 	case Funded:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.CreativeTimeout); ok {
-			return Deadline{At: at, Fire: Expire{}}, true
-		}
+		d.Fire, after = Expire{}, c.Params.CreativeTimeout
 	case CreativeSubmitted:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.ReviewTimeout); ok {
-			return Deadline{At: at, Fire: Expire{}}, true
-		}
+		d.Fire, after = Expire{}, c.Params.ReviewTimeout
 	case CreativeApproved:
-		if r.PublishBy.IsSet {
-			return Deadline{At: r.PublishBy.V, Fire: Expire{}, Follows: true}, true
+		if !r.PublishBy.IsSet {
+			return Deadline{}, false
 		}
+		return Deadline{At: r.PublishBy.V, Fire: Expire{}, Follows: true}, true
 	case Scheduled:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.ScheduleTimeout); ok {
-			return Deadline{At: at, Fire: Overdue{}}, true
-		}
+		d.Fire, after = Overdue{}, c.Params.ScheduleTimeout
 	case Published:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.CallbackTimeout); ok {
-			return Deadline{At: at, Fire: Overdue{}}, true
-		}
+		d.Fire, after = Overdue{}, c.Params.CallbackTimeout
 	case DeliveryVerifying:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.VerificationTimeout); ok {
-			return Deadline{At: at, Fire: AutoApprove{Pays: c.Params.SilenceAsDocumented}}, true
-		}
+		d.Fire, after = AutoApprove{Pays: c.Params.SilenceAsDocumented}, c.Params.VerificationTimeout
 	case Disputed:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.DisputeTimeout); ok {
-			return Deadline{At: at, Fire: Overdue{}}, true
-		}
+		d.Fire, after = Overdue{}, c.Params.DisputeTimeout
+	default:
+		return Deadline{}, false
 	}
-	return Deadline{}, false
+	d.At, ok = fsm.AddTime(fsm.Instant(c.Now), after)
+	return d, ok
 }

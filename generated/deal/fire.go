@@ -277,20 +277,30 @@ func (r *Record) inFundedMutualCancel(by Actor, now time.Time) (Steps, error) {
 	}
 	// Added: the first consent of "Both".
 	if by.isAdvertiser(r) && !r.OwnerCancels {
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetFunded(EventMutualCancel, by, "consent_by_advertiser")
-		}
-		r.AdvertiserCancels = true
-		return took(TransitionConsentByAdvertiser), nil
+		return r.takeConsentByAdvertiser(by)
 	}
 	if by.isOwner(r) && !r.AdvertiserCancels {
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetFunded(EventMutualCancel, by, "consent_by_owner")
-		}
-		r.OwnerCancels = true
-		return took(TransitionConsentByOwner), nil
+		return r.takeConsentByOwner(by)
 	}
 	return Steps{}, r.explainMutualCancel(by)
+}
+
+// takeConsentByAdvertiser is what consent_by_advertiser does where its condition holds.
+func (r *Record) takeConsentByAdvertiser(by Actor) (Steps, error) {
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetFunded(EventMutualCancel, by, "consent_by_advertiser")
+	}
+	r.AdvertiserCancels = true
+	return took(TransitionConsentByAdvertiser), nil
+}
+
+// takeConsentByOwner is what consent_by_owner does where its condition holds.
+func (r *Record) takeConsentByOwner(by Actor) (Steps, error) {
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetFunded(EventMutualCancel, by, "consent_by_owner")
+	}
+	r.OwnerCancels = true
+	return took(TransitionConsentByOwner), nil
 }
 
 // fireExpire applies EXPIRE. It changes r only when it returns a step.
@@ -433,105 +443,62 @@ func (r *Record) inAwaitingPaymentDepositConfirmed(e DepositConfirmed, by Actor,
 	// Payment Transitions. The document confirms a deposit without a word on its amount (F-003-8), nor on what is released of it: the
 	// shares are fixed here (F-003-32). Whatever funds nothing is in the rows below.
 	if r.meetsFund(e) {
-		newPayoutNano, ok := fsm.SubInt(r.PriceNano, e.Withheld)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund").WithField("payout_nano", "overflows")
-		}
-		newFeesNano, ok := fsm.SubInt(e.Withheld, e.Commission)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund").WithField("fees_nano", "overflows")
-		}
-		if fsm.Differs(r.DepositTx, e.TxHash) {
-			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_tx", "is write-once")
-		}
-		if fsm.Differs(r.DepositNano, r.PriceNano) {
-			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_nano", "is write-once")
-		}
-		if fsm.Differs(r.PayoutNano, newPayoutNano) {
-			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("payout_nano", "is write-once")
-		}
-		if fsm.Differs(r.CommissionNano, e.Commission) {
-			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("commission_nano", "is write-once")
-		}
-		if fsm.Differs(r.FeesNano, newFeesNano) {
-			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("fees_nano", "is write-once")
-		}
-		if newPayoutNano < 1 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund").WithField("payout_nano", "is out of range")
-		}
-		if newFeesNano < 0 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund").WithField("fees_nano", "is out of range")
-		}
-		if r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldFund(e, by, p, newPayoutNano, newFeesNano)
-		}
-		r.State = Funded
-		r.DepositTx = fsm.Some(e.TxHash)
-		r.DepositNano = fsm.Some(r.PriceNano)
-		r.PayoutNano = fsm.Some(newPayoutNano)
-		r.CommissionNano = fsm.Some(e.Commission)
-		r.FeesNano = fsm.Some(newFeesNano)
-		r.Escrow = EscrowHeld
-		return took(TransitionFund), nil
+		return r.takeFund(e, by, p)
 	}
 	if r.meetsFundOverpaid(e) {
-		newPayoutNano, ok := fsm.SubInt(r.PriceNano, e.Withheld)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("payout_nano", "overflows")
-		}
-		newFeesNano, ok := fsm.SubInt(e.Withheld, e.Commission)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("fees_nano", "overflows")
-		}
-		if fsm.Differs(r.DepositTx, e.TxHash) {
-			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_tx", "is write-once")
-		}
-		if fsm.Differs(r.DepositNano, r.PriceNano) {
-			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_nano", "is write-once")
-		}
-		if fsm.Differs(r.PayoutNano, newPayoutNano) {
-			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("payout_nano", "is write-once")
-		}
-		if fsm.Differs(r.CommissionNano, e.Commission) {
-			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("commission_nano", "is write-once")
-		}
-		if fsm.Differs(r.FeesNano, newFeesNano) {
-			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("fees_nano", "is write-once")
-		}
-		if newPayoutNano < 1 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("payout_nano", "is out of range")
-		}
-		if newFeesNano < 0 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("fees_nano", "is out of range")
-		}
-		if r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldFundOverpaid(e, by, p, newPayoutNano, newFeesNano)
-		}
-		if _, ok := fsm.SubInt(e.AmountNano, r.PriceNano); !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid")
-		}
-		r.State = Funded
-		r.DepositTx = fsm.Some(e.TxHash)
-		r.DepositNano = fsm.Some(r.PriceNano)
-		r.PayoutNano = fsm.Some(newPayoutNano)
-		r.CommissionNano = fsm.Some(e.Commission)
-		r.FeesNano = fsm.Some(newFeesNano)
-		r.Escrow = EscrowHeld
-		return took(TransitionFundOverpaid), nil
+		return r.takeFundOverpaid(e, by, p)
 	}
 	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
 	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8). Dust is
 	// booked and stays: fifty deposits of one nano must not cost fifty transfers (F-003-33).
 	if e.AmountNano > p.DustNano {
-		if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || !r.SurplusAboveNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unmetAwaitingPayment(EventDepositConfirmed, by, "return_deposit")
-		}
-		return took(TransitionReturnDepositAwaitingPayment), nil
+		return r.takeReturnDepositAwaitingPaymentDepositConfirmed(by)
 	}
-	if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || !r.SurplusAboveNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unmetAwaitingPayment(EventDepositConfirmed, by, "keep_dust")
+	return r.takeKeepDustAwaitingPaymentDepositConfirmed(by)
+}
+
+// takeFund is what fund does where its condition holds.
+func (r *Record) takeFund(e DepositConfirmed, by Actor, p Params) (Steps, error) {
+	newPayoutNano, ok := fsm.SubInt(r.PriceNano, e.Withheld)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund").WithField("payout_nano", "overflows")
 	}
-	return took(TransitionKeepDustAwaitingPayment), nil
+	newFeesNano, ok := fsm.SubInt(e.Withheld, e.Commission)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund").WithField("fees_nano", "overflows")
+	}
+	if fsm.Differs(r.DepositTx, e.TxHash) {
+		return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_tx", "is write-once")
+	}
+	if fsm.Differs(r.DepositNano, r.PriceNano) {
+		return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_nano", "is write-once")
+	}
+	if fsm.Differs(r.PayoutNano, newPayoutNano) {
+		return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("payout_nano", "is write-once")
+	}
+	if fsm.Differs(r.CommissionNano, e.Commission) {
+		return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("commission_nano", "is write-once")
+	}
+	if fsm.Differs(r.FeesNano, newFeesNano) {
+		return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("fees_nano", "is write-once")
+	}
+	if newPayoutNano < 1 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund").WithField("payout_nano", "is out of range")
+	}
+	if newFeesNano < 0 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund").WithField("fees_nano", "is out of range")
+	}
+	if r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldFund(e, by, p, newPayoutNano, newFeesNano)
+	}
+	r.State = Funded
+	r.DepositTx = fsm.Some(e.TxHash)
+	r.DepositNano = fsm.Some(r.PriceNano)
+	r.PayoutNano = fsm.Some(newPayoutNano)
+	r.CommissionNano = fsm.Some(e.Commission)
+	r.FeesNano = fsm.Some(newFeesNano)
+	r.Escrow = EscrowHeld
+	return took(TransitionFund), nil
 }
 
 // meetsFund is the condition of fund.
@@ -539,9 +506,72 @@ func (r *Record) meetsFund(e DepositConfirmed) bool {
 	return e.AmountNano >= r.PriceNano && r.SurplusAboveNano.IsSet && e.AmountNano <= r.SurplusAboveNano.V && e.Withheld < r.PriceNano && e.Commission <= e.Withheld
 }
 
+// takeFundOverpaid is what fund_overpaid does where its condition holds.
+func (r *Record) takeFundOverpaid(e DepositConfirmed, by Actor, p Params) (Steps, error) {
+	newPayoutNano, ok := fsm.SubInt(r.PriceNano, e.Withheld)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("payout_nano", "overflows")
+	}
+	newFeesNano, ok := fsm.SubInt(e.Withheld, e.Commission)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("fees_nano", "overflows")
+	}
+	if fsm.Differs(r.DepositTx, e.TxHash) {
+		return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_tx", "is write-once")
+	}
+	if fsm.Differs(r.DepositNano, r.PriceNano) {
+		return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_nano", "is write-once")
+	}
+	if fsm.Differs(r.PayoutNano, newPayoutNano) {
+		return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("payout_nano", "is write-once")
+	}
+	if fsm.Differs(r.CommissionNano, e.Commission) {
+		return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("commission_nano", "is write-once")
+	}
+	if fsm.Differs(r.FeesNano, newFeesNano) {
+		return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("fees_nano", "is write-once")
+	}
+	if newPayoutNano < 1 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("payout_nano", "is out of range")
+	}
+	if newFeesNano < 0 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("fees_nano", "is out of range")
+	}
+	if r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldFundOverpaid(e, by, p, newPayoutNano, newFeesNano)
+	}
+	if _, ok := fsm.SubInt(e.AmountNano, r.PriceNano); !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid")
+	}
+	r.State = Funded
+	r.DepositTx = fsm.Some(e.TxHash)
+	r.DepositNano = fsm.Some(r.PriceNano)
+	r.PayoutNano = fsm.Some(newPayoutNano)
+	r.CommissionNano = fsm.Some(e.Commission)
+	r.FeesNano = fsm.Some(newFeesNano)
+	r.Escrow = EscrowHeld
+	return took(TransitionFundOverpaid), nil
+}
+
 // meetsFundOverpaid is the condition of fund_overpaid.
 func (r *Record) meetsFundOverpaid(e DepositConfirmed) bool {
 	return e.AmountNano > r.PriceNano && r.SurplusAboveNano.IsSet && e.AmountNano > r.SurplusAboveNano.V && e.Withheld < r.PriceNano && e.Commission <= e.Withheld
+}
+
+// takeReturnDepositAwaitingPaymentDepositConfirmed is what return_deposit does where its condition holds.
+func (r *Record) takeReturnDepositAwaitingPaymentDepositConfirmed(by Actor) (Steps, error) {
+	if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || !r.SurplusAboveNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetAwaitingPayment(EventDepositConfirmed, by, "return_deposit")
+	}
+	return took(TransitionReturnDepositAwaitingPayment), nil
+}
+
+// takeKeepDustAwaitingPaymentDepositConfirmed is what keep_dust does where its condition holds.
+func (r *Record) takeKeepDustAwaitingPaymentDepositConfirmed(by Actor) (Steps, error) {
+	if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || !r.SurplusAboveNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unmetAwaitingPayment(EventDepositConfirmed, by, "keep_dust")
+	}
+	return took(TransitionKeepDustAwaitingPayment), nil
 }
 
 // inFundedDepositConfirmed decides DEPOSIT_CONFIRMED in Funded.

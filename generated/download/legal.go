@@ -56,18 +56,15 @@ func (r *Record) options() []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("START", true)
+		x.May(true, "START")
 	case CheckExists:
-		x.May("CHECKED", true)
-		x.May("CHECK_FAILED", true)
+		x.May(true, "CHECKED", "CHECK_FAILED")
 	case Download:
-		x.May("DOWNLOADED", true)
-		x.May("DOWNLOAD_FAILED", true)
+		x.May(true, "DOWNLOADED", "DOWNLOAD_FAILED")
 	case Validate:
-		x.May("VALIDATED", true)
-		x.May("VALIDATION_FAILED", true)
+		x.May(true, "VALIDATED", "VALIDATION_FAILED")
 	case StoreMetadata:
-		x.May("STORE", true)
+		x.May(true, "STORE")
 	}
 }
 

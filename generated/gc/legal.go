@@ -59,17 +59,13 @@ func (r *Record) options(now time.Time) []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("create", true)
+		x.May(true, "create")
 	case Live:
-		x.May("delete_request", true)
+		x.May(true, "delete_request")
 	case Tombstoned:
-		x.May("restore_request", true)
-		x.May("retention_elapsed", true)
+		x.May(true, "restore_request", "retention_elapsed")
 	case EligibleForGC:
-		x.May("gc_mark_started", true)
-		x.May("gc_mark", true)
-		x.May("gc_mark_completed", true)
-		x.May("gc_sweep", true)
+		x.May(true, "gc_mark_started", "gc_mark", "gc_mark_completed", "gc_sweep")
 	}
 }
 

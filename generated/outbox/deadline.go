@@ -20,15 +20,18 @@ type Deadline struct {
 // DeadlineOf returns the deadline that the state of r arms, if it has one. c.Now is when r entered
 // the state.
 func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
+	var after time.Duration
 	switch r.State {
 	case Delivering:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.Lease); ok {
-			return Deadline{At: at, Fire: LeaseExpired{}}, true
-		}
+		d.Fire, after = LeaseExpired{}, c.Params.Lease
 	case RetryWait:
-		if r.AvailableAt.IsSet {
-			return Deadline{At: r.AvailableAt.V, Fire: TimeReached{}, Follows: true}, true
+		if !r.AvailableAt.IsSet {
+			return Deadline{}, false
 		}
+		return Deadline{At: r.AvailableAt.V, Fire: TimeReached{}, Follows: true}, true
+	default:
+		return Deadline{}, false
 	}
-	return Deadline{}, false
+	d.At, ok = fsm.AddTime(fsm.Instant(c.Now), after)
+	return d, ok
 }

@@ -67,20 +67,15 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("create", true)
+		x.May(true, "create")
 	case Pending:
-		x.May("worker_claim", true)
-		x.May("cancel", true)
+		x.May(true, "worker_claim", "cancel")
 	case Delivering:
-		x.May("handler_success", true)
-		x.May("handler_failure", true)
-		x.May("lease_expired", true)
+		x.May(true, "handler_success", "handler_failure", "lease_expired")
 	case RetryWait:
-		x.May("time_reached", true)
-		x.May("cancel", true)
+		x.May(true, "time_reached", "cancel")
 	case DeadLetter:
-		x.May("requeue", true)
-		x.May("discard", true)
+		x.May(true, "requeue", "discard")
 	}
 }
 

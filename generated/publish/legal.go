@@ -58,13 +58,13 @@ func (r *Record) options(now time.Time) []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("create", true)
+		x.May(true, "create")
 	case Draft:
-		x.May("publish_version", true)
+		x.May(true, "publish_version")
 	case Published:
-		x.May("tombstone_version", true)
+		x.May(true, "tombstone_version")
 	case Tombstoned:
-		x.May("restore_version", true)
+		x.May(true, "restore_version")
 	}
 }
 

@@ -20,23 +20,19 @@ type Deadline struct {
 // DeadlineOf returns the deadline that the state of r arms, if it has one. c.Now is when r entered
 // the state.
 func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
+	var after time.Duration
 	switch r.State {
 	case Validating:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.ValidatingTimeout); ok {
-			return Deadline{At: at, Fire: FatalError{ErrorType: fsm.Some(FatalTypeTimeout)}}, true
-		}
+		d.Fire, after = FatalError{ErrorType: fsm.Some(FatalTypeTimeout)}, c.Params.ValidatingTimeout
 	case RegisteringPostgres:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.RegisteringPostgresTimeout); ok {
-			return Deadline{At: at, Fire: PostgresFailed{ErrorType: FailureTypeTimeout, PostgresApplied: false, PostgresError: "timeout"}}, true
-		}
+		d.Fire, after = PostgresFailed{ErrorType: FailureTypeTimeout, PostgresApplied: false, PostgresError: "timeout"}, c.Params.RegisteringPostgresTimeout
 	case RegisteringConsul:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.RegisteringConsulTimeout); ok {
-			return Deadline{At: at, Fire: ConsulFailed{ErrorType: FailureTypeTimeout, ConsulApplied: false, ConsulError: "timeout"}}, true
-		}
+		d.Fire, after = ConsulFailed{ErrorType: FailureTypeTimeout, ConsulApplied: false, ConsulError: "timeout"}, c.Params.RegisteringConsulTimeout
 	case Deregistering:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.DeregisteringTimeout); ok {
-			return Deadline{At: at, Fire: DeregistrationComplete{}}, true
-		}
+		d.Fire, after = DeregistrationComplete{}, c.Params.DeregisteringTimeout
+	default:
+		return Deadline{}, false
 	}
-	return Deadline{}, false
+	d.At, ok = fsm.AddTime(fsm.Instant(c.Now), after)
+	return d, ok
 }

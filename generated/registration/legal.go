@@ -149,44 +149,33 @@ func (r *Record) optionsInFailed(by Actor) []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection, by Actor) {
 	switch r.State {
 	case 0:
-		x.May("create", by.Role == RoleExternal || by.Role == RoleSystem)
+		x.May(fsm.AnyOf(by.Role == RoleExternal, by.Role == RoleSystem), "create")
 	case Unregistered:
-		x.May("REGISTER", by.Role == RoleExternal)
-		x.May("FATAL_ERROR", by.Role == RoleSystem)
+		x.May(by.Role == RoleExternal, "REGISTER")
+		x.May(by.Role == RoleSystem, "FATAL_ERROR")
 	case Validating:
-		x.May("VALIDATION_PASSED", by.Role == RoleSystem)
-		x.May("VALIDATION_FAILED", by.Role == RoleSystem)
-		x.May("FATAL_ERROR", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "VALIDATION_PASSED", "VALIDATION_FAILED", "FATAL_ERROR")
 	case RegisteringPostgres:
-		x.May("POSTGRES_SUCCEEDED", by.Role == RoleSystem)
-		x.May("POSTGRES_FAILED", by.Role == RoleSystem)
-		x.May("FATAL_ERROR", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "POSTGRES_SUCCEEDED", "POSTGRES_FAILED", "FATAL_ERROR")
 	case PostgresRegistered:
-		x.May("CONTINUE", by.Role == RoleSystem)
-		x.May("FATAL_ERROR", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "CONTINUE", "FATAL_ERROR")
 	case RegisteringConsul:
-		x.May("CONSUL_SUCCEEDED", by.Role == RoleSystem)
-		x.May("CONSUL_FAILED", by.Role == RoleSystem)
-		x.May("FATAL_ERROR", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "CONSUL_SUCCEEDED", "CONSUL_FAILED", "FATAL_ERROR")
 	case Registered:
-		x.May("DEREGISTER", by.Role == RoleExternal)
-		x.May("FATAL_ERROR", by.Role == RoleSystem)
+		x.May(by.Role == RoleExternal, "DEREGISTER")
+		x.May(by.Role == RoleSystem, "FATAL_ERROR")
 	case PartialRegistered:
-		x.May("RECOVERY_COMPLETE", by.Role == RoleSystem)
-		x.May("RETRY", by.Role == RoleExternal || by.Role == RoleSystem)
-		x.May("RETRY_POSTGRES", by.Role == RoleExternal)
-		x.May("FATAL_ERROR", by.Role == RoleSystem)
-		x.May("RETRY_EXHAUSTED", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "RECOVERY_COMPLETE")
+		x.May(fsm.AnyOf(by.Role == RoleExternal, by.Role == RoleSystem), "RETRY")
+		x.May(by.Role == RoleExternal, "RETRY_POSTGRES")
+		x.May(by.Role == RoleSystem, "FATAL_ERROR", "RETRY_EXHAUSTED")
 	case Deregistering:
-		x.May("DEREGISTRATION_COMPLETE", by.Role == RoleSystem)
-		x.May("FATAL_ERROR", by.Role == RoleSystem)
-		x.May("CONSUL_DEREGISTERED", by.Role == RoleSystem)
-		x.May("POSTGRES_DEREGISTERED", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "DEREGISTRATION_COMPLETE", "FATAL_ERROR", "CONSUL_DEREGISTERED", "POSTGRES_DEREGISTERED")
 	case Failed:
-		x.May("RETRY", by.Role == RoleExternal || by.Role == RoleSystem)
-		x.May("ABANDON", by.Role == RoleExternal)
-		x.May("FATAL_ERROR", by.Role == RoleSystem)
-		x.May("CORRECT_PAYLOAD", by.Role == RoleExternal)
+		x.May(fsm.AnyOf(by.Role == RoleExternal, by.Role == RoleSystem), "RETRY")
+		x.May(by.Role == RoleExternal, "ABANDON")
+		x.May(by.Role == RoleSystem, "FATAL_ERROR")
+		x.May(by.Role == RoleExternal, "CORRECT_PAYLOAD")
 	}
 }
 

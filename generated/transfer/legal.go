@@ -73,27 +73,22 @@ func (r *Record) options(by Actor, p Params) []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection, by Actor) {
 	switch r.State {
 	case 0:
-		x.May("PLAN", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "PLAN")
 	case Waiting:
-		x.May("ADDRESSED", by.Role == RoleSystem || by.Role == RoleOperator)
-		x.May("UNCLAIMED", by.Role == RoleSystem)
-		x.May("ABANDON", by.Role == RoleOperator)
+		x.May(fsm.AnyOf(by.Role == RoleSystem, by.Role == RoleOperator), "ADDRESSED")
+		x.May(by.Role == RoleSystem, "UNCLAIMED")
+		x.May(by.Role == RoleOperator, "ABANDON")
 	case Planned:
-		x.May("SIGNED_AS", by.Role == RoleSystem)
-		x.May("FAILED", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "SIGNED_AS", "FAILED")
 	case Signed:
-		x.May("TRIED", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "TRIED")
 	case Sent:
-		x.May("FOUND", by.Role == RoleSystem)
-		x.May("UNPAID", by.Role == RoleSystem)
-		x.May("LAPSED", by.Role == RoleSystem)
-		x.May("FAILED", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "FOUND", "UNPAID", "LAPSED", "FAILED")
 	case Bounced, Expired:
-		x.May("ADDRESSED", by.Role == RoleSystem || by.Role == RoleOperator)
-		x.May("RETRY", by.Role == RoleOperator)
-		x.May("ABANDON", by.Role == RoleOperator)
+		x.May(fsm.AnyOf(by.Role == RoleSystem, by.Role == RoleOperator), "ADDRESSED")
+		x.May(by.Role == RoleOperator, "RETRY", "ABANDON")
 	case Stuck:
-		x.May("RETRY", by.Role == RoleOperator)
+		x.May(by.Role == RoleOperator, "RETRY")
 	}
 }
 

@@ -20,11 +20,13 @@ type Deadline struct {
 // DeadlineOf returns the deadline that the state of r arms, if it has one. c.Now is when r entered
 // the state.
 func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
+	var after time.Duration
 	switch r.State {
 	case ExtractLayers:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.ExtractTimeout); ok {
-			return Deadline{At: at, Fire: ExtractFailed{Cause: "timeout"}}, true
-		}
+		d.Fire, after = ExtractFailed{Cause: "timeout"}, c.Params.ExtractTimeout
+	default:
+		return Deadline{}, false
 	}
-	return Deadline{}, false
+	d.At, ok = fsm.AddTime(fsm.Instant(c.Now), after)
+	return d, ok
 }

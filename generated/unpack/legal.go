@@ -70,23 +70,17 @@ func (r *Record) options() []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("START", true)
+		x.May(true, "START")
 	case CheckUnpacked:
-		x.May("CHECKED", true)
-		x.May("CHECK_FAILED", true)
+		x.May(true, "CHECKED", "CHECK_FAILED")
 	case CreateDevice:
-		x.May("DEVICE_READY", true)
-		x.May("DEVICE_FAILED", true)
+		x.May(true, "DEVICE_READY", "DEVICE_FAILED")
 	case ExtractLayers:
-		x.May("EXTRACTED", true)
-		x.May("EXTRACT_LOST", true)
-		x.May("EXTRACT_FAILED", true)
+		x.May(true, "EXTRACTED", "EXTRACT_LOST", "EXTRACT_FAILED")
 	case VerifyLayout:
-		x.May("LAYOUT_CHECKED", true)
-		x.May("LAYOUT_CHECK_FAILED", true)
+		x.May(true, "LAYOUT_CHECKED", "LAYOUT_CHECK_FAILED")
 	case UpdateDB:
-		x.May("UNMOUNTED", true)
-		x.May("UNMOUNT_FAILED", true)
+		x.May(true, "UNMOUNTED", "UNMOUNT_FAILED")
 	}
 }
 

@@ -17,11 +17,7 @@ type Deadline struct {
 // the state.
 func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 	switch r.State {
-	case Initiated:
-		return Deadline{At: r.ExpiresAt, Fire: AbortUpload{Reason: AbortReasonExpired}, Follows: true}, true
-	case PartsUploading:
-		return Deadline{At: r.ExpiresAt, Fire: AbortUpload{Reason: AbortReasonExpired}, Follows: true}, true
-	case PendingCommit:
+	case Initiated, PartsUploading, PendingCommit:
 		return Deadline{At: r.ExpiresAt, Fire: AbortUpload{Reason: AbortReasonExpired}, Follows: true}, true
 	}
 	return Deadline{}, false

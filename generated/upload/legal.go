@@ -62,17 +62,13 @@ func (r *Record) options(now time.Time) []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("create", true)
+		x.May(true, "create")
 	case Initiated:
-		x.May("start_parts_upload", true)
-		x.May("fast_path_dedupe", true)
-		x.May("abort_upload", true)
+		x.May(true, "start_parts_upload", "fast_path_dedupe", "abort_upload")
 	case PartsUploading:
-		x.May("complete_parts", true)
-		x.May("abort_upload", true)
+		x.May(true, "complete_parts", "abort_upload")
 	case PendingCommit:
-		x.May("commit_upload", true)
-		x.May("abort_upload", true)
+		x.May(true, "commit_upload", "abort_upload")
 	}
 }
 

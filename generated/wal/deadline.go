@@ -18,9 +18,10 @@ type Deadline struct {
 func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 	switch r.State {
 	case InProgress:
-		if r.ClaimExpiresAt.IsSet {
-			return Deadline{At: r.ClaimExpiresAt.V, Fire: RecoverStaleClaim{OverrideReason: "claim timed out"}, Follows: true}, true
+		if !r.ClaimExpiresAt.IsSet {
+			return Deadline{}, false
 		}
+		return Deadline{At: r.ClaimExpiresAt.V, Fire: RecoverStaleClaim{OverrideReason: "claim timed out"}, Follows: true}, true
 	}
 	return Deadline{}, false
 }

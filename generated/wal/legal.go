@@ -79,19 +79,19 @@ func (r *Record) optionsInFailed(by Actor, p Params) []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection, by Actor) {
 	switch r.State {
 	case 0:
-		x.May("discover", by.Role == RoleWorker)
+		x.May(by.Role == RoleWorker, "discover")
 	case Pending:
-		x.May("claim", by.Role == RoleWorker)
-		x.May("quarantine", by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem)
+		x.May(by.Role == RoleWorker, "claim")
+		x.May(fsm.AnyOf(by.Role == RoleReplayer, by.Role == RoleGovernance, by.Role == RoleSystem), "quarantine")
 	case InProgress:
-		x.May("succeed", by.Role == RoleWorker)
-		x.May("fail", by.Role == RoleWorker || by.Role == RoleSystem)
-		x.May("recover_stale_claim", by.Role == RoleWorker || by.Role == RoleOperator, by.Role == RoleSystem)
+		x.May(by.Role == RoleWorker, "succeed")
+		x.May(fsm.AnyOf(by.Role == RoleWorker, by.Role == RoleSystem), "fail")
+		x.May(fsm.AnyOf(by.Role == RoleWorker, by.Role == RoleOperator, by.Role == RoleSystem), "recover_stale_claim")
 	case Failed:
-		x.May("replay", by.Role == RoleReplayer || by.Role == RoleWorker || by.Role == RoleSystem)
-		x.May("quarantine", by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem)
+		x.May(fsm.AnyOf(by.Role == RoleReplayer, by.Role == RoleWorker, by.Role == RoleSystem), "replay")
+		x.May(fsm.AnyOf(by.Role == RoleReplayer, by.Role == RoleGovernance, by.Role == RoleSystem), "quarantine")
 	case Quarantined:
-		x.May("release", by.Role == RoleOperator)
+		x.May(by.Role == RoleOperator, "release")
 	}
 }
 

@@ -117,10 +117,13 @@ func (x *Rejection) On(clauses ...Clause) *Rejection {
 	return x
 }
 
-// May notes an event with transitions in this state, if the actor may take one of them.
-func (x *Rejection) May(event string, may ...bool) {
-	if slices.Contains(may, true) {
-		x.Legal = append(x.Legal, event)
+// AnyOf reports whether one of several conditions holds.
+func AnyOf(conditions ...bool) bool { return slices.Contains(conditions, true) }
+
+// May notes events with transitions in this state, if the actor may take one of each.
+func (x *Rejection) May(may bool, events ...string) {
+	if may {
+		x.Legal = append(x.Legal, events...)
 	}
 }
 

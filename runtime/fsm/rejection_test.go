@@ -54,12 +54,10 @@ func TestExplainKeepsTheFirstFailingClause(t *testing.T) {
 // TestMayListsWhatIsOpen: an event is possible if the actor may take one of its transitions.
 func TestMayListsWhatIsOpen(t *testing.T) {
 	x := &fsm.Rejection{Machine: "m", Event: "go", State: "s", Reason: fsm.ErrInvalidTransition}
-	x.May("none")
-	x.May("closed", false)
-	x.May("both closed", false, false)
-	x.May("open", true)
-	x.May("first", true, false)
-	x.May("last", false, false, true)
+	x.May(false, "closed", "closed too")
+	x.May(true, "open")
+	x.May(true)
+	x.May(true, "first", "last")
 	if got, want := strings.Join(x.Legal, ", "), "open, first, last"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

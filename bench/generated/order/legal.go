@@ -45,14 +45,13 @@ func (r *Record) options() []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("create", true)
+		x.May(true, "create")
 	case Placed:
-		x.May("reserve", true)
+		x.May(true, "reserve")
 	case Reserved:
-		x.May("paid", true)
-		x.May("refuse", true)
+		x.May(true, "paid", "refuse")
 	case Charged:
-		x.May("ship", true)
+		x.May(true, "ship")
 	}
 }
 

@@ -49,16 +49,14 @@ func (r *Record) options(by Actor) []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection, by Actor) {
 	switch r.State {
 	case 0:
-		x.May("file", by.Role == RoleEmployee)
+		x.May(by.Role == RoleEmployee, "file")
 	case Filed:
-		x.May("approve", by.isManager(r))
-		x.May("refuse", by.isManager(r))
-		x.May("escalate", by.Role == RoleSystem)
+		x.May(by.isManager(r), "approve", "refuse")
+		x.May(by.Role == RoleSystem, "escalate")
 	case Escalated:
-		x.May("approve", by.Role == RoleDirector)
-		x.May("refuse", by.Role == RoleDirector)
+		x.May(by.Role == RoleDirector, "approve", "refuse")
 	case Approved:
-		x.May("paid_out", by.Role == RoleSystem)
+		x.May(by.Role == RoleSystem, "paid_out")
 	}
 }
 

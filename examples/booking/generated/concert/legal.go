@@ -51,15 +51,11 @@ func (r *Record) options() []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("create", true)
+		x.May(true, "create")
 	case OnSale:
-		x.May("reserve", true)
-		x.May("give_back", true)
-		x.May("sell_out", true)
-		x.May("finish", true)
+		x.May(true, "reserve", "give_back", "sell_out", "finish")
 	case SoldOut:
-		x.May("give_back", true)
-		x.May("finish", true)
+		x.May(true, "give_back", "finish")
 	}
 }
 

@@ -20,11 +20,13 @@ type Deadline struct {
 // DeadlineOf returns the deadline that the state of r arms, if it has one. c.Now is when r entered
 // the state.
 func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
+	var after time.Duration
 	switch r.State {
 	case Open:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.TimeToPay); ok {
-			return Deadline{At: at, Fire: Expire{}}, true
-		}
+		d.Fire, after = Expire{}, c.Params.TimeToPay
+	default:
+		return Deadline{}, false
 	}
-	return Deadline{}, false
+	d.At, ok = fsm.AddTime(fsm.Instant(c.Now), after)
+	return d, ok
 }

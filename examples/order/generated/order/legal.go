@@ -43,11 +43,9 @@ func (r *Record) options() []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("create", true)
+		x.May(true, "create")
 	case Open:
-		x.May("pay", true)
-		x.May("cancel", true)
-		x.May("expire", true)
+		x.May(true, "pay", "cancel", "expire")
 	}
 }
 

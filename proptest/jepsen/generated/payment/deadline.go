@@ -20,15 +20,15 @@ type Deadline struct {
 // DeadlineOf returns the deadline that the state of r arms, if it has one. c.Now is when r entered
 // the state.
 func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
+	var after time.Duration
 	switch r.State {
 	case Opened:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.Patience); ok {
-			return Deadline{At: at, Fire: Decline{Cause: "nobody checked it"}}, true
-		}
+		d.Fire, after = Decline{Cause: "nobody checked it"}, c.Params.Patience
 	case Reserved:
-		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.Patience); ok {
-			return Deadline{At: at, Fire: Decline{Cause: "the payer is silent"}}, true
-		}
+		d.Fire, after = Decline{Cause: "the payer is silent"}, c.Params.Patience
+	default:
+		return Deadline{}, false
 	}
-	return Deadline{}, false
+	d.At, ok = fsm.AddTime(fsm.Instant(c.Now), after)
+	return d, ok
 }

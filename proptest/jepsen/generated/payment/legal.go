@@ -75,30 +75,19 @@ func (r *Record) options() []fsm.Option {
 func (r *Record) offer(x *fsm.Rejection) {
 	switch r.State {
 	case 0:
-		x.May("open", true)
+		x.May(true, "open")
 	case Opened:
-		x.May("cancel", true)
-		x.May("annotate", true)
-		x.May("approve", true)
-		x.May("decline", true)
+		x.May(true, "cancel", "annotate", "approve", "decline")
 	case Reserved:
-		x.May("confirm", true)
-		x.May("cancel", true)
-		x.May("annotate", true)
-		x.May("decline", true)
+		x.May(true, "confirm", "cancel", "annotate", "decline")
 	case Paying:
-		x.May("annotate", true)
-		x.May("pay_done", true)
-		x.May("pay_fail", true)
+		x.May(true, "annotate", "pay_done", "pay_fail")
 	case Paid:
-		x.May("go_on", true)
+		x.May(true, "go_on")
 	case Sealing:
-		x.May("annotate", true)
-		x.May("seal_done", true)
-		x.May("seal_fail", true)
-		x.May("seal_lost", true)
+		x.May(true, "annotate", "seal_done", "seal_fail", "seal_lost")
 	case Settled, Unpaid:
-		x.May("annotate", true)
+		x.May(true, "annotate")
 	}
 }
 
