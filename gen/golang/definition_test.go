@@ -208,7 +208,7 @@ func TestChainHasARecordPerStep(t *testing.T) {
 func TestStepsSayWhatTheyKeep(t *testing.T) {
 	m := deal.Define[string](nil, deal.DefaultParams())
 	funded := &deal.Record{DealID: fsm.UUID{1}, State: deal.Funded, AdvertiserID: 7, OwnerID: 8, PriceNano: 100, Escrow: deal.EscrowHeld,
-		DepositAddress: fsm.Some("EQ"), DepositTx: fsm.Some("t"), DepositNano: fsm.Some[int64](100)}
+		DepositAddress: fsm.Some("EQ"), DepositTx: fsm.Some("t"), DepositNano: fsm.Some[int64](100), PayoutNano: fsm.Some[int64](100)}
 	d, err := m.Fire(funded, eventOf(t, deal.MutualCancel{}), in("advertiser", "7"))
 	if err != nil || len(d.Steps) != 1 {
 		t.Fatal(d, err)
@@ -284,7 +284,7 @@ func TestCallerRoundTrip(t *testing.T) {
 
 func TestKeyAndFatalEvent(t *testing.T) {
 	m := deal.Define[string](nil, deal.DefaultParams())
-	if key, ok := m.KeyOf(eventOf(t, deal.DepositConfirmed{TxHash: "t1", AmountNano: 1}), nil); !ok || key != "deposit:t1" {
+	if key, ok := m.KeyOf(eventOf(t, deal.DepositConfirmed{TxHash: "t1", AmountNano: 1}), &deal.Record{DealID: fsm.UUID{15: 1}}); !ok || key != "deposit:2:t1:36:00000000-0000-0000-0000-000000000001" {
 		t.Errorf("key %q, %v", key, ok)
 	}
 	if key, ok := m.KeyOf(eventOf(t, deal.Accept{}), m.Blank()); ok {
