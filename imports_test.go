@@ -87,6 +87,7 @@ var rules = []rule{
 	{folder: "services/deal/transfers", allowed: []string{"std", "adapters/ton", "generated/transfer", "runtime/fsm", "runtime/engine", "services/deal/internal/sqltx", "services/deal/ledger"}, forbidden: []string{"net/http", "database/sql"}},
 	{folder: "services/deal/deposits", allowed: []string{"std", "adapters/ton", "generated/transfer", "runtime/fsm", "runtime/engine", "services/deal/internal/sqltx", "services/deal/ledger"}, forbidden: []string{"net/http", "database/sql"}},
 	{folder: "services/deal/ledger", allowed: []string{"std", "runtime/fsm", "services/deal/internal/sqltx", "github.com/jackc/pgx/v5"}, forbidden: []string{"net/http"}},
+	{folder: "services/deal", allowed: []string{"std", "adapters/ton", "generated/deal", "generated/transfer", "runtime/client", "runtime/engine", "runtime/fsm", "runtime/store", "services/deal/*", "github.com/jackc/pgx/v5"}, forbidden: []string{"net/http"}},
 	{folder: "services/deal/access", allowed: []string{"std", "services/internal/secretfile", "github.com/golang-jwt/jwt/v5"}, forbidden: []string{"net/http", "database/sql"}},
 	{folder: "services/deal/books", allowed: []string{"std", "runtime/fsm", "generated/deal", "services/deal/internal/sqltx", "services/deal/ledger", "github.com/jackc/pgx/v5"}, forbidden: []string{"net/http"}},
 	{folder: "services/deal/httpapi", allowed: []string{"std", "runtime/client", "runtime/engine", "runtime/fsm", "generated/deal", "services/deal/access", "services/deal/ledger"}, forbidden: []string{"database/sql"}},
