@@ -33,7 +33,7 @@ build: ## Compile everything; the command lands in tools/bin
 	go build -o $(BIN)/fsmgen ./cmd/fsmgen
 
 # The folders that have a spec/ and a generated/ of their own.
-OWN_SPECS := proptest/jepsen bench $(patsubst %/spec,%,$(wildcard examples/*/spec))
+OWN_SPECS := proptest/jepsen internal/fixture bench $(patsubst %/spec,%,$(wildcard examples/*/spec))
 
 .PHONY: generate
 generate: ## Compile the tables of spec/ into generated/, and those of the folders that have their own

@@ -19,6 +19,7 @@ import (
 	"github.com/fsmgen/fsmgen/gen"
 	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/transfer"
 	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -157,7 +158,7 @@ func TestOperatingQueriesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	e, err := engine.New[*sql.Tx](store, engine.Config{}, deal.Define[*sql.Tx](nil, deal.DefaultParams()))
+	e, err := engine.New[*sql.Tx](store, engine.Config{}, deal.Define[*sql.Tx](nil, deal.DefaultParams()), transfer.Define[*sql.Tx](nil, transfer.DefaultParams()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestOperatingCommandsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New[pgx.Tx](store, engine.Config{}, deal.Define[pgx.Tx](nil, deal.DefaultParams()))
+	e, err := engine.New[pgx.Tx](store, engine.Config{}, deal.Define[pgx.Tx](nil, deal.DefaultParams()), transfer.Define[pgx.Tx](nil, transfer.DefaultParams()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/fixture/generated/deal"
 )
 
 // TestUpdatesAreBounded asks for more sets of columns than a table gets

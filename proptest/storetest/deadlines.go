@@ -3,7 +3,7 @@ package storetest
 import (
 	"time"
 
-	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/fixture/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 

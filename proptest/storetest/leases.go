@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/fixture/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )

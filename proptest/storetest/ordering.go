@@ -3,7 +3,7 @@ package storetest
 import (
 	"slices"
 
-	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/fixture/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/fixture/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
