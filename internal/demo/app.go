@@ -39,7 +39,7 @@ type setting struct {
 func (s setting) database() string { return filepath.Join(s.folder, "demo.db") }
 func (s setting) logFile() string  { return filepath.Join(s.folder, "demo.log") }
 
-// app is what a process has of the database: an engine with all ten machines.
+// app is what a process has of the database: an engine with all eleven machines.
 type app struct {
 	setting
 	store    *sqlite.Store

@@ -42,6 +42,7 @@ var expected = []struct {
 	{"gc", []string{"live", "deleted"}, 1},
 	{"outbox", []string{"delivered", "dead_letter"}, 0},
 	{"wal", []string{"succeeded", "quarantined"}, 1},
+	{"transfer", []string{"CONFIRMED"}, 0},
 }
 
 func TestDemo(t *testing.T) {
@@ -108,7 +109,7 @@ func comeToRest(t *testing.T, a *app, records int) {
 		if f.dead != want.dead {
 			t.Errorf("%s: %d dead letters, want %d", want.machine, f.dead, want.dead)
 		}
-		if started := want.machine == "unpack" || want.machine == "activate"; !started && f.records != records {
+		if started := slices.Contains([]string{"unpack", "activate", "transfer"}, want.machine); !started && f.records != records {
 			t.Errorf("%s: %d records, want %d", want.machine, f.records, records)
 		}
 		if f.transitions < 2*f.records {

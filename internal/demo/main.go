@@ -1,5 +1,5 @@
-// Command demo compiles the ten tables of spec/ in memory, takes a deal and a registration to their
-// ends with the generated packages, and then runs all ten machines durably: on a database file,
+// Command demo compiles the tables of spec/ in memory, takes a deal and a registration to their
+// ends with the generated packages, and then runs all of them durably: on a database file,
 // with a worker process that is killed in the middle. It checks its own result. Run it with
 // `make demo`.
 package main

@@ -17,10 +17,10 @@ import (
 // patience is how long the durable part may take before something is wrong.
 const patience = 5 * time.Minute
 
-// durable runs all ten machines on a database file: callers in this process, the worker in a child
+// durable runs all eleven machines on a database file: callers in this process, the worker in a child
 // process that is killed in the middle.
 func durable(t *transcript, o options) (err error) {
-	t.title("All ten machines, on a database file")
+	t.title("All eleven machines, on a database file")
 	s := setting{folder: o.folder, clock: acceleratedClock{time.Now()}}
 	if s.folder == "" {
 		if s.folder, err = os.MkdirTemp("", "fsmgen-demo-"); err != nil {

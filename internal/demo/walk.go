@@ -107,7 +107,7 @@ func label(c fsm.Caller) string {
 	return c.Role + " " + c.ID
 }
 
-// walkDeal takes a deal from its draft to the payout, which the clock releases.
+// walkDeal takes a deal from its draft to the payout, which the delivery releases.
 func walkDeal(t *transcript) error {
 	t.title("A deal, from draft to payout")
 	const price, countered = 5_000_000_000, 6_000_000_000
@@ -120,15 +120,18 @@ func walkDeal(t *transcript) error {
 		stop{2 * time.Hour, owner, deal.CounterOffer{PriceNano: countered}, false},
 		stop{time.Hour, advertiser, deal.Agree{}, false},
 		stop{time.Second, system, deal.AddressReady{DepositAddress: "EQC-escrow"}, false},
-		stop{30 * time.Minute, system, deal.DepositConfirmed{TxHash: "a1b2", AmountNano: countered}, false},
+		stop{30 * time.Minute, system, deal.DepositConfirmed{TxHash: "a1b2", AmountNano: countered, Withheld: 250_000_000, Commission: 150_000_000}, false},
 		stop{time.Minute, advertiser, deal.Cancel{}, true},
-		stop{20 * time.Hour, owner, deal.SubmitDraft{Creative: fsm.JSON(`{"text":"Fresh tea, every day"}`)}, false},
-		stop{time.Minute, deal.ByAdvertiser(999), deal.Approve{}, true},
-		stop{time.Hour, advertiser, deal.Approve{}, false},
+		stop{20 * time.Hour, owner, deal.SubmitDraft{Draft: 1, Creative: fsm.JSON(`{"text":"Fresh tea, every day"}`)}, false},
+		stop{time.Minute, deal.ByAdvertiser(999), deal.Approve{Draft: 1}, true},
+		stop{time.Hour, advertiser, deal.Approve{Draft: 1}, false},
 		stop{time.Hour, owner, deal.SetPublishTime{PublishAt: start.Add(50 * time.Hour)}, false},
 		stop{24 * time.Hour, system, deal.AutoPublished{}, false},
 		stop{time.Second, system, deal.StartVerification{}, false},
-		stop{},
+		stop{24 * time.Hour, system, deal.VerificationPassed{}, false},
+		stop{time.Minute, system, deal.TransferReported{Outcome: deal.SettlementWaiting}, false},
+		stop{time.Hour, owner, deal.SetPayoutAddress{PayoutAddress: "EQD-owner"}, false},
+		stop{time.Minute, system, deal.TransferReported{Outcome: deal.SettlementMoved}, false},
 	)
 	if err != nil {
 		return err
@@ -137,7 +140,7 @@ func walkDeal(t *transcript) error {
 	if !ok || !r.State.Terminal() {
 		return errors.New("the deal did not reach a terminal state")
 	}
-	t.ended("The deal ended in %s: escrow %s, %d nano.", r.State, r.Escrow, r.DepositNano.V)
+	t.ended("The deal ended in %s: escrow %s, %d of %d nano are the owner's, settlement %s.", r.State, r.Escrow, r.PayoutNano.V, r.DepositNano.V, r.Settlement)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-// Package service runs all ten machines: a stand-in for the systems outside carries out their
+// Package service runs all eleven machines: a stand-in for the systems outside carries out their
 // effects, and callers fire the events that move the records on.
 package service
 
@@ -13,6 +13,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/outbox"
 	"github.com/fsmgen/fsmgen/generated/publish"
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/generated/transfer"
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/generated/upload"
 	"github.com/fsmgen/fsmgen/generated/wal"
@@ -21,7 +22,7 @@ import (
 
 type tx = *sql.Tx
 
-// Machines returns all ten machines in the order in which they are shown.
+// Machines returns all eleven machines in the order in which they are shown.
 func Machines(o Outside) []engine.Machine[tx] {
 	d, r := deal.DefaultParams(), registration.DefaultParams()
 	d.OfferTimeout, d.VerificationTimeout = 2*time.Minute, 2*time.Minute
@@ -39,6 +40,7 @@ func Machines(o Outside) []engine.Machine[tx] {
 		standIn{gc.Define[tx](nil, gc.Params{Retention: time.Minute}), o, gcAnswer},
 		standIn{outbox.Define[tx](nil, outbox.Params{MaxAttempts: 3, Lease: time.Minute}), o, noAnswer},
 		standIn{wal.Define[tx](nil, w), o, walAnswer},
+		standIn{transfer.Define[tx](nil, transfer.DefaultParams()), o, transferAnswer},
 	}
 }
 
@@ -56,6 +58,7 @@ func CallersOf(in In, o Outside) []Callers {
 	m, e := in.Machines, in.Engine
 	deals, registrations, downloads, unpacks, activates := deal.In(e), registration.In(e), download.In(e), unpack.In(e), activate.In(e)
 	uploads, versions, blobs, messages, units := upload.In(e), publish.In(e), gc.In(e), outbox.In(e), wal.In(e)
+	transfers := transfer.In(e)
 	return []Callers{
 		play(in, m[0], dealScript(), deals.Calls.Calls, deals.Records),
 		play(in, m[1], registrationScript(), registrations.Calls.Calls, registrations.Records),
@@ -67,5 +70,6 @@ func CallersOf(in In, o Outside) []Callers {
 		play(in, m[7], gcScript(), blobs.Calls.Calls, blobs.Records),
 		play(in, m[8], outboxScript(), messages.Calls.Calls, messages.Records),
 		play(in, m[9], walScript(), units.Calls.Calls, units.Records),
+		play(in, m[10], script[transfer.Payload, *transfer.Record]{}, transfers.Calls.Calls, transfers.Records),
 	}
 }

@@ -79,10 +79,7 @@ func (m standIn) answered(ctx context.Context, d fsm.Dispatch) (*fsm.Event, erro
 
 // HandleTx implements engine.Machine.
 func (m standIn) HandleTx(ctx context.Context, tx tx, d fsm.Dispatch) error {
-	if debit, credit, percent := booking(d.Effect); percent > 0 {
-		return book(ctx, tx, d, debit, credit, percent)
-	}
-	return note(ctx, tx, d)
+	return book(ctx, tx, d)
 }
 
 // carryOut keeps the file of an effect. It takes its time, longest where a killed worker may not

@@ -32,32 +32,48 @@ func note(ctx context.Context, tx *sql.Tx, d fsm.Dispatch) error {
 	return err
 }
 
-// booking says how many percent of the deposit an effect moves, from which account to which. An
-// effect that moves no money has 0 percent.
-func booking(effect string) (debit, credit string, percent int64) {
-	switch effect {
-	case "ledger_deposit":
-		return "EXTERNAL_TON", "ESCROW", 100
-	case "release_escrow":
-		return "ESCROW", "OWNER", 100
-	case "deduct_commission":
-		return "OWNER", "PLATFORM", 10
-	case "return_escrow":
-		return "ESCROW", "ADVERTISER", 100
-	}
-	return "", "", 0
+// line is what an effect books on an account.
+type line struct {
+	account string
+	nano    int64
 }
 
-// book moves a part of a deposit: two entries of a deal that add up to zero.
-func book(ctx context.Context, tx *sql.Tx, d fsm.Dispatch, debit, credit string, percent int64) error {
+// linesOf are what an effect books: they add up to zero. An effect that moves no money has none.
+func linesOf(d fsm.Dispatch) ([]line, error) {
 	var of struct {
-		Deposit int64 `json:"deposit_nano"`
+		Deposit    int64 `json:"deposit_nano"`
+		Amount     int64 `json:"amount_nano"`
+		Payout     int64 `json:"payout_nano"`
+		Commission int64 `json:"commission_nano"`
+		Fees       int64 `json:"fees_nano"`
 	}
 	if err := json.Unmarshal(d.Payload, &of); err != nil {
+		return nil, err
+	}
+	switch d.Effect {
+	case "ledger_deposit":
+		return []line{{"EXTERNAL_TON", -of.Amount}, {"ESCROW", of.Deposit}, {"SUSPENSE", of.Amount - of.Deposit}}, nil
+	case "release_escrow":
+		return []line{{"ESCROW", -of.Payout - of.Commission - of.Fees}, {"OWNER", of.Payout}, {"PLATFORM", of.Commission + of.Fees}}, nil
+	case "return_escrow":
+		return []line{{"ESCROW", -of.Deposit}, {"SUSPENSE", of.Deposit}}, nil
+	}
+	return nil, nil
+}
+
+// book keeps what an effect books, or, if that is nothing, the effect.
+func book(ctx context.Context, tx *sql.Tx, d fsm.Dispatch) error {
+	lines, err := linesOf(d)
+	if err != nil {
 		return err
 	}
-	nano := of.Deposit * percent / 100
-	_, err := tx.ExecContext(ctx, "INSERT INTO service_ledger VALUES (?, ?, ?, ?), (?, ?, ?, ?)",
-		d.ID, d.Record, debit, -nano, d.ID, d.Record, credit, nano)
-	return err
+	if len(lines) == 0 {
+		return note(ctx, tx, d)
+	}
+	for _, l := range lines {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO service_ledger VALUES (?, ?, ?, ?)", d.ID, d.Record, l.account, l.nano); err != nil {
+			return err
+		}
+	}
+	return nil
 }
