@@ -284,7 +284,7 @@ func TestReadmeListsWhatIsFree(t *testing.T) {
 		wants := map[string][]string{
 			"deal": {
 				"| `counter_offer` | `COUNTER_OFFER` | `price_nano` |  |",
-				"| `fund` | `DEPOSIT_CONFIRMED` | `deposit_tx: $tx_hash` | `amount_nano == $price_nano` |",
+				"| `approve` | `APPROVE` | `publish_by: $now + $publish_timeout` | `draft == $draft_version` |",
 			},
 			// run is stored in swept_run, and so the guard on it is judged.
 			"gc": {"| `sweep` | `gc_sweep` | `swept_run: $run` |  |"},
@@ -294,7 +294,7 @@ func TestReadmeListsWhatIsFree(t *testing.T) {
 				t.Errorf("%s: the list lacks %s", m, line)
 			}
 		}
-		for _, row := range []string{"mutual_by_owner", "payment_expired", "submit_offer"} {
+		for _, row := range []string{"mutual_by_owner", "payment_cancelled", "submit_offer"} {
 			if strings.Contains(body, "| `"+row+"` ") {
 				t.Errorf("%s: the list has row %s, which is judged", m, row)
 			}

@@ -39,7 +39,7 @@ func allMachines[Tx any]() []engine.Machine[Tx] {
 
 // groups are the machines that run together, since one starts another.
 var groups = [...][]string{
-	{"deal"}, {"transfer"}, {"registration"}, {"wal"}, {"upload"}, {"publish"}, {"gc"}, {"outbox"}, {"download", "unpack", "activate"},
+	{"deal", "transfer"}, {"registration"}, {"wal"}, {"upload"}, {"publish"}, {"gc"}, {"outbox"}, {"download", "unpack", "activate"},
 }
 
 // machine is a machine of a run with its table.

@@ -192,9 +192,9 @@ func TestOnlyPlainPayloadsStayTyped(t *testing.T) {
 // allocations for a struct of two fields, 40 for JSON.
 func TestTypedPayloadAllocations(t *testing.T) {
 	m := deal.Define[any](nil, deal.DefaultParams())
-	record := &deal.Record{State: deal.AwaitingPayment, AdvertiserID: 1, OwnerID: 2, PriceNano: 5, DepositAddress: fsm.Some("a")}
+	record := &deal.Record{State: deal.AwaitingPayment, AdvertiserID: 1, OwnerID: 2, PriceNano: 5, Escrow: deal.EscrowNone, DepositAddress: fsm.Some("a"), SurplusAboveNano: fsm.Some[int64](6)}
 	in := fsm.Input{By: fsm.System(), Now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}
-	payload := deal.DepositConfirmed{TxHash: "tx", AmountNano: 5}
+	payload := deal.DepositConfirmed{TxHash: "tx", AmountNano: 5, Withheld: 1}
 	encoded, err := fsm.EventOf(payload)
 	if err != nil {
 		t.Fatal(err)

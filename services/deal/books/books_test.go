@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/transfer"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/deal/books"
@@ -24,7 +25,7 @@ func id(n int) fsm.UUID { return fsm.UUID{0: byte(n), 15: 1} }
 // open returns the books of a database with deals.
 func open[T any](t *testing.T, db dbtest.Database[T], b *books.Books[T]) *deal.Client[T] {
 	t.Helper()
-	e, err := engine.New(db.Store, engine.Config{}, deal.Define[T](nil, deal.DefaultParams()))
+	e, err := engine.New(db.Store, engine.Config{}, deal.Define[T](nil, deal.DefaultParams()), transfer.Define[T](nil, transfer.DefaultParams()))
 	if err == nil {
 		err = e.Migrate(t.Context())
 	}

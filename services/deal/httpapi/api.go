@@ -45,11 +45,18 @@ type Callers interface {
 	Caller(token string) (access.Caller, error)
 }
 
+// Addresses reads addresses that users give.
+type Addresses interface {
+	// Raw returns the form in which records have an address. The error says what is wrong with the text.
+	Raw(text string) (string, error)
+}
+
 // Config says what the API is made of. All fields are needed.
 type Config struct {
-	Deals   Deals
-	Books   Books
-	Callers Callers
+	Deals     Deals
+	Books     Books
+	Callers   Callers
+	Addresses Addresses
 	// Params are those of the engine: they say when a deadline is due.
 	Params deal.Params
 	// Now tells the time, and NewID makes the id of a deal that has no Idempotency-Key.

@@ -15,7 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/adapters/ton"
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/transfer"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/deal/access"
@@ -50,10 +52,18 @@ type still struct{}
 
 func (still) Now() time.Time { return now }
 
+// mainnet reads addresses as the service does.
+type mainnet struct{}
+
+func (mainnet) Raw(text string) (string, error) {
+	a, err := ton.Mainnet.Parse(text)
+	return a.String(), err
+}
+
 func newShop(t *testing.T) shop {
 	t.Helper()
 	db := dbtest.SQLite(t)
-	e, err := engine.New(db.Store, engine.Config{Clock: still{}}, deal.Define[*sql.Tx](nil, deal.DefaultParams()))
+	e, err := engine.New(db.Store, engine.Config{Clock: still{}}, deal.Define[*sql.Tx](nil, deal.DefaultParams()), transfer.Define[*sql.Tx](nil, transfer.DefaultParams()))
 	own := books.SQLite(db)
 	if err == nil {
 		err = errors.Join(e.Migrate(t.Context()), own.Migrate(t.Context()))
@@ -68,7 +78,7 @@ func newShop(t *testing.T) shop {
 	log := &strings.Builder{}
 	s := shop{T: t, tokens: tokens, deals: deal.In(e), log: log}
 	s.handler = httpapi.New(httpapi.Config{
-		Deals: s.deals, Books: own, Callers: tokens, Params: deal.DefaultParams(), Now: still{}.Now, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Deals: s.deals, Books: own, Callers: tokens, Addresses: mainnet{}, Params: deal.DefaultParams(), Now: still{}.Now, Log: slog.New(slog.NewTextHandler(log, nil)),
 		NewID: func() fsm.UUID { next++; return fsm.UUID{0: 0xd, 15: next} },
 	})
 	s.book = func(entry ledger.Entry) {
@@ -150,7 +160,7 @@ func TestEvents(t *testing.T) {
 	s.wants(s.ask(owner, "POST", path+"/counter-offer", `{"price_nano": 6000000000}`), http.StatusOK, "NEGOTIATING")
 	s.wants(s.ask(operator, "POST", path+"/agree", ""), http.StatusForbidden, `"reason": "not_allowed"`)
 	s.wants(s.ask(admin, "POST", path+"/agree", ""), http.StatusForbidden, `"reason": "not_allowed"`)
-	s.wants(s.ask(owner, "POST", path+"/approve", ""), http.StatusConflict, `"reason": "invalid_transition"`)
+	s.wants(s.ask(owner, "POST", path+"/approve", `{"draft": 1}`), http.StatusConflict, `"reason": "invalid_transition"`)
 	a := s.wants(s.ask(advertiser, "POST", path+"/agree", ""), http.StatusOK, "ACCEPTED")
 	if a.header.Get("ETag") != `"4"` || a.header.Get("Content-Type") != "application/json" {
 		t.Errorf("the headers are %v", a.header)
@@ -345,4 +355,29 @@ func TestList(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAddresses: an address is recorded in its raw form, and one that is none, or of the test network,
+// is not recorded.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	path := s.offered()
+	id, err := fsm.ParseUUID(strings.TrimPrefix(path, "/v1/deals/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wants(s.ask(owner, "POST", path+"/accept", ""), http.StatusOK, "ACCEPTED")
+	if _, err := s.deals.AddressReady(t.Context(), id, deal.AddressReady{DepositAddress: "EQ"}, deal.BySystem()); err != nil {
+		t.Fatal(err)
+	}
+	at := ton.Address{Hash: [32]byte{1, 2, 3}}
+	good := ton.Mainnet.Show(at)
+	for text, why := range map[string]string{
+		ton.Testnet.Show(at): "test network", "A" + good[1:]: "", good[:47] + "_": "checksum", "": "", at.String(): "48 characters",
+	} {
+		s.wants(s.ask(advertiser, "POST", path+"/set-refund-address", `{"refund_address": "`+text+`"}`), http.StatusBadRequest, why)
+	}
+	s.wants(s.ask(owner, "POST", path+"/set-refund-address", `{"refund_address": "`+good+`"}`), http.StatusForbidden, "not_allowed")
+	s.wants(s.ask(advertiser, "POST", path+"/set-refund-address", `{"refund_address": "`+good+`"}`), http.StatusOK, at.String())
 }

@@ -26,7 +26,7 @@ const maxKey = 255
 var offered = []deal.Event{
 	deal.EventSubmitOffer, deal.EventCounterOffer, deal.EventAccept, deal.EventReject, deal.EventWithdraw, deal.EventAgree,
 	deal.EventCancel, deal.EventMutualCancel, deal.EventSubmitDraft, deal.EventApprove, deal.EventRequestRevision, deal.EventDispute,
-	deal.EventSetPublishTime, deal.EventPublishNow, deal.EventResolveForOwner, deal.EventResolveForAdvertiser,
+	deal.EventSetRefundAddress, deal.EventSetPayoutAddress, deal.EventSetPublishTime, deal.EventPublishNow, deal.EventResolveForOwner, deal.EventResolveForAdvertiser,
 }
 
 func forCallers(e deal.Event) bool { return slices.Contains(offered, e) }
@@ -82,6 +82,9 @@ func (a api) fire(r *http.Request, who access.Caller) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if event, err = a.recorded(event); err != nil {
+		return answer{}, err
+	}
 	options, err := optionsOf(r)
 	if err != nil {
 		return answer{}, err
@@ -106,6 +109,23 @@ func payload(r *http.Request, name deal.Event) (deal.Payload, error) {
 		body = []byte("{}")
 	}
 	return deal.DecodeEvent(name.String(), body)
+}
+
+// recorded returns an event with its address as records have it.
+func (a api) recorded(event deal.Payload) (deal.Payload, error) {
+	var err error
+	switch e := event.(type) {
+	case deal.SetRefundAddress:
+		e.RefundAddress, err = a.Addresses.Raw(e.RefundAddress)
+		event = e
+	case deal.SetPayoutAddress:
+		e.PayoutAddress, err = a.Addresses.Raw(e.PayoutAddress)
+		event = e
+	}
+	if err != nil {
+		return nil, invalid(err.Error())
+	}
+	return event, nil
 }
 
 // optionsOf reads the headers that go with an event.

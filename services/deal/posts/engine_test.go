@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/transfer"
 	"github.com/fsmgen/fsmgen/runtime/enginetest"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/deal/internal/dbtest"
@@ -25,10 +26,8 @@ type served struct {
 
 func serve(t *testing.T) *served {
 	t.Helper()
-	params := deal.DefaultParams()
-	params.VerificationTimeout = 48 * time.Hour // longer than the verification takes (F-003-3)
-	machine := enginetest.NewFake(t, deal.Define[*sql.Tx](nil, params))
-	e := enginetest.New(t, machine)
+	machine := enginetest.NewFake(t, deal.Define[*sql.Tx](nil, deal.DefaultParams()))
+	e := enginetest.New(t, machine, enginetest.NewFake(t, transfer.Define[*sql.Tx](nil, transfer.DefaultParams())))
 	f := fixtureOf(t, dbtest.Database[*sql.Tx]{Store: e.Store, Statements: sqltx.SQLite}, posts.SQLite())
 	f.clock = e.Clock
 	f.process = f.another(e.Store)
@@ -79,8 +78,8 @@ func (s *served) approved() {
 	s.fires(deal.SubmitOffer{}, advertiser)
 	s.fires(deal.Accept{}, deal.ByOwner(owner))
 	s.fires(deal.DepositConfirmed{TxHash: "tx", AmountNano: price}, deal.BySystem())
-	s.fires(deal.SubmitDraft{Creative: creative.V}, deal.ByOwner(owner))
-	s.fires(deal.Approve{}, advertiser)
+	s.fires(deal.SubmitDraft{Draft: 1, Creative: creative.V}, deal.ByOwner(owner))
+	s.fires(deal.Approve{Draft: 1}, advertiser)
 }
 
 // until advances the clock; scheduler, verifier and engine work whenever a post is due.
