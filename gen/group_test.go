@@ -53,7 +53,7 @@ func TestCrashTestsNameWhatGoesAlong(t *testing.T) {
 	o.Packages = "example.com/shop/generated"
 	got := along(o)
 	for machine, want := range map[string]string{
-		"upload": "upload", "deal": "deal", "download": "download unpack activate", "unpack": "unpack download activate",
+		"upload": "upload", "deal": "deal transfer", "transfer": "transfer deal", "download": "download unpack activate", "unpack": "unpack download activate",
 		"activate": "activate download unpack", "pair": "pair twin", "twin": "twin pair",
 	} {
 		if got[machine] != want {
