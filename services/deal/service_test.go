@@ -20,10 +20,12 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/ton"
 	"github.com/fsmgen/fsmgen/adapters/ton/tontest"
 	machine "github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/transfer"
 	"github.com/fsmgen/fsmgen/runtime/client"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/enginetest"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 	"github.com/fsmgen/fsmgen/services/deal"
 	"github.com/fsmgen/fsmgen/services/deal/internal/dbtest"
 	"github.com/fsmgen/fsmgen/services/deal/internal/oracle"
@@ -49,6 +51,8 @@ type world[T any] struct {
 	*testing.T
 	*deal.Service[T]
 	chain    *tontest.Chain
+	client   *ton.Client
+	channel  *directory.Channel
 	database dbtest.Database[T]
 	clock    *enginetest.Clock
 	hears    *hears
@@ -91,31 +95,39 @@ func (h *hears) heard(user int64, status string) bool {
 // onBoth runs a test on both databases.
 func onBoth(t *testing.T, lite func(*world[*sql.Tx]), server func(*world[pgx.Tx])) {
 	t.Parallel()
-	dbtest.OnBoth(t, func(t *testing.T, db dbtest.Database[*sql.Tx]) { lite(newWorld(t, db, deal.SQLite(db))) },
-		func(t *testing.T, db dbtest.Database[pgx.Tx]) { server(newWorld(t, db, deal.Postgres(db))) })
+	dbtest.OnBoth(t, func(t *testing.T, db dbtest.Database[*sql.Tx]) { lite(newWorld(t, db, deal.SQLite)) },
+		func(t *testing.T, db dbtest.Database[pgx.Tx]) { server(newWorld(t, db, deal.Postgres)) })
 }
 
-func newWorld[T any](t *testing.T, db dbtest.Database[T], of deal.Database[T]) *world[T] {
+func newWorld[T any](t *testing.T, db dbtest.Database[T], of func(store.Store[T]) deal.Database[T]) *world[T] {
 	t.Helper()
 	w := &world[T]{
 		T: t, chain: tontest.New(t), database: db, clock: enginetest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), hears: &hears{},
 		deposits: map[ton.Address]fsm.UUID{},
 	}
-	chain, err := ton.Open(t.Context(), ton.Config{File: w.chain.ConfigFile(w.chain.Serve()), Timeout: 10 * time.Second, Now: w.chain.Now})
+	var err error
+	w.client, err = ton.Open(t.Context(), ton.Config{File: w.chain.ConfigFile(w.chain.Serve()), Timeout: 10 * time.Second, Now: w.chain.Now})
 	w.must(err)
-	t.Cleanup(chain.Close)
-	channel, err := directory.Open(filepath.Join(t.TempDir(), "posts"), directory.Config{})
+	t.Cleanup(w.client.Close)
+	w.channel, err = directory.Open(filepath.Join(t.TempDir(), "posts"), directory.Config{})
 	w.must(err)
-	t.Cleanup(func() { w.must(channel.Close()) })
-	w.Service, err = deal.New(deal.Config[T]{
-		Database: of, Chain: chain, Key: key, Escrow: 1 << 31, Terms: terms, Channel: channel, Publisher: w.hears, Notifier: w.hears,
-		Engine: engine.Config{Clock: w.clock, Rand: func() float64 { return 0.5 }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))},
-	})
-	w.must(err)
+	t.Cleanup(func() { w.must(w.channel.Close()) })
+	w.Service = w.another(of(db.Store))
 	for range 2 { // the second time the tables are there
 		w.must(w.Migrate(t.Context()))
 	}
 	return w
+}
+
+// another returns a service, as one more process has it.
+func (w *world[T]) another(of deal.Database[T]) *deal.Service[T] {
+	w.Helper()
+	s, err := deal.New(deal.Config[T]{
+		Database: of, Chain: w.client, Key: key, Escrow: 1 << 31, Terms: terms, Channel: w.channel, Publisher: w.hears, Notifier: w.hears,
+		Engine: engine.Config{Clock: w.clock, Rand: func() float64 { return 0.5 }, Logger: slog.New(slog.NewTextHandler(w.Output(), nil))},
+	})
+	w.must(err)
+	return s
 }
 
 func (w *world[T]) must(err error) {
@@ -223,11 +235,32 @@ func (w *world[T]) recipient() string {
 	return ton.Address{Hash: [32]byte(w.chain.Faucet().Data())}.String()
 }
 
-// check compares chain and books.
+// check compares chain and books, when no money is under way.
 func (w *world[T]) check() {
 	w.Helper()
+	for n := 0; w.moving(); n++ {
+		if n == 100 {
+			w.Fatal("there is no end of money that is under way")
+		}
+		w.rounds()
+		w.clock.Advance(time.Minute)
+		w.chain.Advance(1)
+	}
 	w.chain.Settle()
 	oracle.World[T]{Chain: w.chain, Database: w.database, Escrow: w.Escrow(), Deposits: w.deposits}.Check(w)
+}
+
+// moving reports whether a transfer is under way.
+func (w *world[T]) moving() bool {
+	w.Helper()
+	for _, state := range []transfer.State{transfer.Planned, transfer.Signed, transfer.Sent} {
+		list, err := w.Transfers.List(w.Context(), state, nil, 1)
+		w.must(err)
+		if len(list) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // balances fails unless a deal has these balances; NETWORK_FEES and EXTERNAL_TON are for the oracle.
@@ -368,7 +401,7 @@ func TestConfig(t *testing.T) {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	db := dbtest.SQLite(t)
-	w := newWorld(t, db, deal.SQLite(db))
+	w := newWorld(t, db, deal.SQLite)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- w.Service.Run(ctx) }()
@@ -376,4 +409,68 @@ func TestRun(t *testing.T) {
 	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// TestDepositKeyIsUnique: a deposit that a message has confirmed funds the deal once, when the watcher finds
+// it too, whatever terms the message had.
+func TestDepositKeyIsUnique(t *testing.T) {
+	onBoth(t, depositKeyIsUnique[*sql.Tx], depositKeyIsUnique[pgx.Tx])
+}
+
+func depositKeyIsUnique[T any](w *world[T]) {
+	shares, err := terms.Split(price)
+	w.must(err)
+	for _, commission := range []int64{shares.Commission, shares.Commission / 2} {
+		id, at := w.awaiting()
+		w.pay(at, price)
+		history := w.chain.Transactions(address.NewAddress(0, 0, at.Hash[:]))
+		confirmed := machine.DepositConfirmed{
+			TxHash: ton.Hash(history[len(history)-1].Hash).String(), AmountNano: price, Withheld: shares.Commission + shares.Fees, Commission: commission,
+		}
+		for range 2 {
+			w.did(w.Deals.DepositConfirmed(w.Context(), id, confirmed, machine.BySystem()))
+		}
+		w.rounds()
+		if r := w.record(id); r.State != machine.Funded || r.CommissionNano.V != commission {
+			w.Errorf("the deal is %+v", r)
+		}
+		w.balances(id, map[ledger.Account]int64{ledger.Escrow(id): price})
+	}
+	w.check()
+}
+
+// TestPayoutLockAndFence: two processes on one database and one wallet work at a deal at the same time, and
+// it is paid out once. Each has locks of its own, so no lock keeps them apart.
+func TestPayoutLockAndFence(t *testing.T) {
+	onBoth(t, func(w *world[*sql.Tx]) { payoutLockAndFence(w, deal.SQLite) }, func(w *world[pgx.Tx]) { payoutLockAndFence(w, deal.Postgres) })
+}
+
+func payoutLockAndFence[T any](w *world[T], of func(store.Store[T]) deal.Database[T]) {
+	second := w.another(of(w.database.Again(w.T)))
+	id := w.approved()
+	w.did(w.Deals.SetPayoutAddress(w.Context(), id, machine.SetPayoutAddress{PayoutAddress: w.recipient()}, owner))
+	w.did(w.Deals.PublishNow(w.Context(), id, owner))
+	w.untilState(id, 10*time.Minute, machine.DeliveryVerifying)
+	w.clock.Advance(10 * time.Minute)
+	for range 400 {
+		var both sync.WaitGroup
+		for _, s := range []*deal.Service[T]{w.Service, second} {
+			both.Go(func() {
+				if _, err := s.Round(w.Context()); err != nil {
+					w.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		if w.record(id).Settlement == machine.SettlementMoved {
+			break
+		}
+		w.clock.Advance(5 * time.Minute)
+		w.chain.Advance(1)
+	}
+	w.untilMoved(id)
+	shares, err := terms.Split(price)
+	w.must(err)
+	w.balances(id, map[ledger.Account]int64{ledger.Commission: shares.Commission})
+	w.check()
 }
