@@ -17,6 +17,8 @@ type Options struct {
 	// TokenFile has the tokens that let a request in, one a line; a request carries
 	// one as "Authorization: Bearer TOKEN". "": none is asked for.
 	TokenFile string
+	// Asks says that the API asks for tokens itself, so that the daemon need not.
+	Asks bool
 	// Cert and Key are the files of the server's certificate. "": no TLS.
 	Cert, Key string
 	// ClientCA is the file with the CAs of the clients: only who has a certificate of
@@ -59,7 +61,7 @@ func (o Options) address() (*net.TCPAddr, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %w", o.Listen, err)
 	}
-	if !a.IP.IsLoopback() && o.TokenFile == "" && o.ClientCA == "" {
+	if !a.IP.IsLoopback() && o.TokenFile == "" && !o.Asks && o.ClientCA == "" {
 		return nil, fmt.Errorf("listen on %s: it is not a loopback address, so anyone on the network could use the API: "+
 			"name a token file, or the CA of client certificates, or listen on 127.0.0.1", o.Listen)
 	}
