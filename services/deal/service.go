@@ -31,7 +31,8 @@ type Service[T any] struct {
 	scheduler *posts.Scheduler[T]
 	verifier  *posts.Verifier[T]
 	escrow    *ton.Highload
-	watchers  []*ton.Watcher // of the deals' addresses, and of the escrow wallet
+	watched   []ton.Deposits // the deals' addresses, and the escrow wallet
+	watchers  []*ton.Watcher // of each
 }
 
 // New puts a service together. It asks neither the chain nor the database.
@@ -90,7 +91,8 @@ func (s *Service[T]) newWatchers() error {
 	if err != nil {
 		return err
 	}
-	for _, of := range []ton.Deposits{credits, funds} {
+	s.watched = []ton.Deposits{credits, funds}
+	for _, of := range s.watched {
 		w, err := ton.NewWatcher(ton.WatcherConfig{Client: s.config.Chain, Deposits: of, Logger: s.config.Engine.Logger})
 		if err != nil {
 			return err

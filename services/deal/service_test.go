@@ -474,3 +474,42 @@ func payoutLockAndFence[T any](w *world[T], of func(store.Store[T]) deal.Databas
 	w.balances(id, map[ledger.Account]int64{ledger.Commission: shares.Commission})
 	w.check()
 }
+
+// TestReconcile: what is under way, what is not booked yet, and what differs are said, and when all is
+// done chain and books agree.
+func TestReconcile(t *testing.T) {
+	onBoth(t, func(w *world[*sql.Tx]) { reconcile(w, ledger.SQLite()) }, func(w *world[pgx.Tx]) { reconcile(w, ledger.Postgres()) })
+}
+
+func reconcile[T any](w *world[T], books *ledger.Ledger[T]) {
+	reconciled := func() deal.Reconciliation {
+		w.Helper()
+		r, err := w.Reconcile(w.Context())
+		w.must(err)
+		return r
+	}
+	id, at := w.awaiting()
+	w.pay(at, price)
+	if r := reconciled(); r.Difference != price-int64(w.feesOf(at)) || !slices.Equal(r.Behind, []string{at.String()}) || len(r.UnderWay) > 0 {
+		w.Errorf("before the watcher has seen the deposit: %+v", r)
+	}
+	w.untilState(id, time.Second, machine.Funded)
+	w.check()
+	if r := reconciled(); r.Difference != 0 || len(r.Behind) > 0 || len(r.UnderWay) > 0 || r.Escrow == 0 || r.Deposits == 0 || r.Books != r.Escrow+r.Deposits {
+		w.Errorf("when all is done: %+v", r)
+	}
+	w.must(w.database.InTx(w.Context(), func(tx T) error {
+		return books.Post(w.Context(), tx, ledger.Endowed(fsm.UUID{}, "nothing of the chain", 5), w.clock.Now())
+	}))
+	if r := reconciled(); r.Difference != -5 {
+		w.Errorf("the books have 5 nano too many: %+v", r)
+	}
+}
+
+// feesOf is what the chain has taken from an account.
+func (w *world[T]) feesOf(a ton.Address) (nano uint64) {
+	for _, tx := range w.chain.Transactions(address.NewAddress(0, 0, a.Hash[:])) {
+		nano += tx.TotalFees.Coins.Nano().Uint64()
+	}
+	return nano
+}

@@ -62,6 +62,15 @@ func (b *Books[T]) Balances(ctx context.Context, id fsm.UUID) (balances map[ledg
 	return balances, err
 }
 
+// Totals returns the balances over all deals: see ledger.Ledger.
+func (b *Books[T]) Totals(ctx context.Context) (totals map[ledger.Account]int64, err error) {
+	err = b.db.InTx(ctx, func(tx T) (err error) {
+		totals, err = b.ledger.Totals(ctx, tx)
+		return err
+	})
+	return totals, err
+}
+
 const (
 	ofAnyone = `SELECT CAST(deal_id AS text) FROM deals WHERE deal_id > $1 AND ($2 = '' OR status = $2) ORDER BY deal_id LIMIT $3`
 	// Each half reads an index up to the limit.

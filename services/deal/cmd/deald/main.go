@@ -2,8 +2,9 @@
 //
 //	deald token --keys tokens.key --user 7
 //	deald serve --ton global.config.json --wallet-key wallet.key --tokens tokens.key
+//	deald reconcile --ton global.config.json --wallet-key wallet.key
 //
-// Exit codes: 0; 1 if it failed; 2 for a command line that can't be obeyed.
+// Exit codes: 0; 1 if it failed, or chain and books differ; 2 for a command line that can't be obeyed.
 package main
 
 import (
@@ -76,7 +77,7 @@ payouts. Everything is kept in one database, and daemons that share it share the
 	root.SetOut(w.out)
 	root.SetErr(w.problems)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(w), newToken(w))
+	root.AddCommand(newServe(w), newToken(w), newReconcile(w))
 	return root
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/ton/tontest"
 	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/progress"
+	"github.com/fsmgen/fsmgen/services/deal"
 	"github.com/fsmgen/fsmgen/services/deal/httpapi"
 )
 
@@ -155,9 +157,30 @@ func aDeal(w town, args ...string) {
 	if nano := funded.Deal.PayoutNano.V + funded.Deal.CommissionNano.V + funded.Deal.FeesNano.V; nano != 5_000_000_000 {
 		w.Errorf("the shares are %d nano: %+v", nano, funded.Deal)
 	}
+	d.reconciled(args...)
 	d.stop()
 	if code := <-d.ended; code != 0 {
 		w.Fatalf("the daemon ended with %d", code)
+	}
+}
+
+// reconciled waits until nothing is under way, and compares chain and books.
+func (d *process) reconciled(args ...string) {
+	d.Helper()
+	all := append([]string{"reconcile", "--json", "--dir", d.dir, "--ton", d.network, "--wallet-key", d.wallet}, args...)
+	var last deal.Reconciliation
+	d.must(progress.Await(d.Context(), "all money to be booked", func() (any, bool, error) {
+		var out, problems bytes.Buffer
+		code := run(d.Context(), world{out: &out, problems: &problems, now: d.chain.Now}, all)
+		last = deal.Reconciliation{}
+		if err := json.Unmarshal(out.Bytes(), &last); err != nil {
+			return nil, false, fmt.Errorf("exit code %d: %s: %w", code, problems.String(), err)
+		}
+		d.chain.Advance(1)
+		return fmt.Sprint(last.Escrow, last.Books, len(last.Behind), len(last.UnderWay)), code == 0 && last.Escrow > 0 && len(last.Behind)+len(last.UnderWay) == 0, nil
+	}))
+	if last.Books != last.Escrow+last.Deposits {
+		d.Errorf("reconciled to %+v", last)
 	}
 }
 
@@ -180,6 +203,7 @@ func TestCommandLines(t *testing.T) {
 		{append([]string{"serve"}, append(files, "--tokens", broken)...), exitFailed, "fewer than 32 characters"},
 		{append([]string{"serve"}, append(files, "--ton", broken)...), exitFailed, broken},
 		{[]string{"serve", "now"}, exitUsage, `unexpected argument "now"`},
+		{[]string{"reconcile"}, exitUsage, "--ton and --wallet-key are needed"},
 		{[]string{"token"}, exitUsage, "--keys"},
 		{[]string{"token", "--keys", broken, "--user", "7"}, exitFailed, "openssl rand -hex 32"},
 		{[]string{"token", "--dance"}, exitUsage, "deald token --help"},

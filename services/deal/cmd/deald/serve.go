@@ -46,6 +46,8 @@ type serve struct {
 	terms              ledger.Terms
 	testnet            bool
 	params             machine.Params
+	reconciles         bool
+	json               bool // of what is reconciled
 }
 
 const (
@@ -67,17 +69,19 @@ history of the deals alone.`,
   deald serve --store postgres://fsm@db/deals --ton global.config.json --wallet-key wallet.key --tokens tokens.key --kafka broker:9092`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if v := os.Getenv(envStore); v != "" && !c.Flags().Changed("store") {
-				s.store = v
+			if s.network == "" || s.walletKey == "" || s.tokens == "" {
+				return usageError{errors.New("--ton, --wallet-key and --tokens are needed")}
 			}
-			return s.run(c.Context())
+			return s.run(c)
 		},
 	}
-	s.flags(c)
+	s.partsFlags(c)
+	s.serviceFlags(c)
 	return c
 }
 
-func (s *serve) flags(c *cobra.Command) {
+// partsFlags are those of the database and of the chain.
+func (s *serve) partsFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.store, "store", embedded, "sqlite, or `postgres://…`; with a password in it rather $"+envStore)
 	f.StringVar(&s.dir, "dir", "deal-data", "folder of the SQLite file")
@@ -86,6 +90,11 @@ func (s *serve) flags(c *cobra.Command) {
 	f.BoolVar(&s.testnet, "testnet", false, "it is the test network")
 	f.StringVar(&s.walletKey, "wallet-key", "", "`file` with the seed of the wallets' key: 64 hexadecimal digits")
 	f.Uint32Var(&s.escrow, "escrow-wallet", 1<<31, "`number` of the escrow wallet; it must stay the same")
+}
+
+// serviceFlags are those of the service and of its API.
+func (s *serve) serviceFlags(c *cobra.Command) {
+	f := c.Flags()
 	f.StringVar(&s.tokens, "tokens", "", "`file` with the keys of tokens, one a line; read again when it changes")
 	f.Int64Var(&s.terms.Commission, "commission", 500, "what the platform takes of a deal, in basis points: 500 are 5 percent")
 	f.Int64Var(&s.terms.Fees, "network-fees", 100_000_000, "what is kept of a deal for the network, in nano TON")
@@ -99,18 +108,19 @@ func (s *serve) flags(c *cobra.Command) {
 	f.StringSliceVar(&s.api.Hosts, "host", nil, "further `name` by which clients ask for this daemon, beside localhost and the address")
 }
 
-func (s *serve) run(ctx context.Context) error {
-	if s.network == "" || s.walletKey == "" || s.tokens == "" {
-		return usageError{errors.New("--ton, --wallet-key and --tokens are needed")}
+// run opens the database and goes on with workOn.
+func (s *serve) run(c *cobra.Command) error {
+	if v := os.Getenv(envStore); v != "" && !c.Flags().Changed("store") {
+		s.store = v
 	}
 	if s.posts == "" {
 		s.posts = filepath.Join(s.dir, "posts")
 	}
 	switch {
 	case s.store == embedded:
-		return s.onSQLite(ctx)
+		return s.onSQLite(c.Context())
 	case strings.HasPrefix(s.store, "postgres://"), strings.HasPrefix(s.store, "postgresql://"):
-		return s.onPostgres(ctx)
+		return s.onPostgres(c.Context())
 	}
 	return usageError{errors.New("--store is sqlite or postgres://…")}
 }
@@ -124,7 +134,7 @@ func (s *serve) onSQLite(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return serveOn(ctx, s, deal.SQLite(store))
+	return workOn(ctx, s, deal.SQLite(store))
 }
 
 func (s *serve) onPostgres(ctx context.Context) (err error) {
@@ -143,17 +153,13 @@ func (s *serve) onPostgres(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
-	return serveOn[pgx.Tx](ctx, s, deal.Postgres(store))
+	return workOn[pgx.Tx](ctx, s, deal.Postgres(store))
 }
 
-// serveOn is the daemon on a database.
-func serveOn[T any](ctx context.Context, s *serve, db deal.Database[T]) (err error) {
+// workOn puts the service together on a database, and serves it or reconciles its books.
+func workOn[T any](ctx context.Context, s *serve, db deal.Database[T]) (err error) {
 	log := slog.New(slog.NewJSONHandler(s.problems, nil))
 	key, err := readKey(s.walletKey)
-	if err != nil {
-		return err
-	}
-	tokens, err := access.New(access.Config{KeyFile: s.tokens, Audience: audience, Now: s.now})
 	if err != nil {
 		return err
 	}
@@ -167,25 +173,37 @@ func serveOn[T any](ctx context.Context, s *serve, db deal.Database[T]) (err err
 		return err
 	}
 	defer stop()
-	s.api.Asks = true
-	api, err := daemon.Listen(s.api, log)
-	if err != nil {
-		return usageError{err}
-	}
 	chain, err := ton.Open(ctx, ton.Config{File: s.network, Now: s.now})
 	if err != nil {
-		return errors.Join(fmt.Errorf("--ton %s: %w", s.network, err), api.Shutdown(ctx))
+		return fmt.Errorf("--ton %s: %w", s.network, err)
 	}
 	defer chain.Close()
 	service, err := deal.New(deal.Config[T]{
 		Database: db, Chain: chain, Key: key, Escrow: s.escrow, Terms: s.terms, Channel: channel, Publisher: publisher, Notifier: inLog{log},
 		Params: fsm.Some(s.params), Engine: engine.Config{Logger: log},
 	})
-	if err == nil {
-		err = service.Migrate(ctx)
-	}
 	if err != nil {
-		return errors.Join(err, api.Shutdown(ctx))
+		return err
+	}
+	if err := service.Migrate(ctx); err != nil {
+		return err
+	}
+	if s.reconciles {
+		return reconcile(ctx, s, service)
+	}
+	return serveAPI(ctx, s, service, log)
+}
+
+// serveAPI is the daemon.
+func serveAPI[T any](ctx context.Context, s *serve, service *deal.Service[T], log *slog.Logger) error {
+	tokens, err := access.New(access.Config{KeyFile: s.tokens, Audience: audience, Now: s.now})
+	if err != nil {
+		return err
+	}
+	s.api.Asks = true
+	api, err := daemon.Listen(s.api, log)
+	if err != nil {
+		return usageError{err}
 	}
 	log.InfoContext(ctx, "ready", "listen", api.Addr().String(), "escrow", s.show().Show(service.Escrow()))
 	return until(ctx, service, api, httpapi.New(httpapi.Config{
