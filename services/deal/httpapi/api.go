@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/client"
@@ -45,10 +44,12 @@ type Callers interface {
 	Caller(token string) (access.Caller, error)
 }
 
-// Addresses reads addresses that users give.
+// Addresses reads addresses that users give, and shows them those of deals.
 type Addresses interface {
 	// Raw returns the form in which records have an address. The error says what is wrong with the text.
 	Raw(text string) (string, error)
+	// Shown returns the form for who pays to an address: one that does not bounce.
+	Shown(raw string) (string, error)
 }
 
 // Config says what the API is made of. All fields are needed.
@@ -59,8 +60,7 @@ type Config struct {
 	Addresses Addresses
 	// Params are those of the engine: they say when a deadline is due.
 	Params deal.Params
-	// Now tells the time, and NewID makes the id of a deal that has no Idempotency-Key.
-	Now   func() time.Time
+	// NewID makes the id of a deal.
 	NewID func() fsm.UUID
 	// Log gets what answers keep to themselves.
 	Log *slog.Logger

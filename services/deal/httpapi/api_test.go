@@ -60,6 +60,12 @@ func (mainnet) Raw(text string) (string, error) {
 	return a.String(), err
 }
 
+func (mainnet) Shown(raw string) (string, error) {
+	var a ton.Address
+	err := a.UnmarshalText([]byte(raw))
+	return ton.Mainnet.Show(a), err
+}
+
 func newShop(t *testing.T) shop {
 	t.Helper()
 	db := dbtest.SQLite(t)
@@ -78,7 +84,7 @@ func newShop(t *testing.T) shop {
 	log := &strings.Builder{}
 	s := shop{T: t, tokens: tokens, deals: deal.In(e), log: log}
 	s.handler = httpapi.New(httpapi.Config{
-		Deals: s.deals, Books: own, Callers: tokens, Addresses: mainnet{}, Params: deal.DefaultParams(), Now: still{}.Now, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Deals: s.deals, Books: own, Callers: tokens, Addresses: mainnet{}, Params: deal.DefaultParams(), Log: slog.New(slog.NewTextHandler(log, nil)),
 		NewID: func() fsm.UUID { next++; return fsm.UUID{0: 0xd, 15: next} },
 	})
 	s.book = func(entry ledger.Entry) {
@@ -368,10 +374,13 @@ func TestAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.wants(s.ask(owner, "POST", path+"/accept", ""), http.StatusOK, "ACCEPTED")
-	if _, err := s.deals.AddressReady(t.Context(), id, deal.AddressReady{DepositAddress: "EQ"}, deal.BySystem()); err != nil {
+	at := ton.Address{Hash: [32]byte{1, 2, 3}}
+	if _, err := s.deals.AddressReady(t.Context(), id, deal.AddressReady{DepositAddress: at.String()}, deal.BySystem()); err != nil {
 		t.Fatal(err)
 	}
-	at := ton.Address{Hash: [32]byte{1, 2, 3}}
+	if v := read[httpapi.View](s, s.ask(advertiser, "GET", path, "")); v.PayTo != ton.Mainnet.Show(at) || v.PayTo[0] != 'U' {
+		t.Errorf("it is paid to %q, want %q", v.PayTo, ton.Mainnet.Show(at))
+	}
 	good := ton.Mainnet.Show(at)
 	for text, why := range map[string]string{
 		ton.Testnet.Show(at): "test network", "A" + good[1:]: "", good[:47] + "_": "checksum", "": "", at.String(): "48 characters",

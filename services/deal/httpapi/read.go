@@ -21,6 +21,8 @@ type View struct {
 	Since time.Time `json:"since"`
 	// As is what the caller is in the deal.
 	As deal.Role `json:"as"`
+	// PayTo is the address that the deal is paid to, as wallets show it; "": it has none yet.
+	PayTo string `json:"pay_to,omitempty"`
 	// Ledger has the balances of the deal in nano, by account. Their sum is zero.
 	Ledger map[ledger.Account]int64 `json:"ledger"`
 	// Awaits is what happens if nothing else does; nil: the deal waits for no time.
@@ -50,6 +52,11 @@ func (a api) show(r *http.Request, who access.Caller) (answer, error) {
 		return answer{}, err
 	}
 	v := View{Deal: found.Record, Version: found.Version, Since: found.EnteredAt, As: by.Role, Ledger: balances, May: make([]fsm.Verdict, 0, len(verdicts))}
+	if raw, ok := found.Record.DepositAddress.Get(); ok {
+		if v.PayTo, err = a.Addresses.Shown(raw); err != nil {
+			return answer{}, err
+		}
+	}
 	if due, ok := deal.DeadlineOf(found.Record, deal.Call{Now: found.EnteredAt, Params: a.Params}); ok {
 		v.Awaits = &Awaited{due.Fire.EventName(), due.At}
 	}

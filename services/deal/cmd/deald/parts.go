@@ -36,6 +36,13 @@ func (n network) Raw(text string) (string, error) {
 	return a.String(), err
 }
 
+// Shown returns an address of a record for who pays to it.
+func (n network) Shown(raw string) (string, error) {
+	var a ton.Address
+	err := a.UnmarshalText([]byte(raw))
+	return n.Show(a), err
+}
+
 func (s *serve) show() network {
 	if s.testnet {
 		return network{ton.Testnet}

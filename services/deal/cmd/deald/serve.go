@@ -207,7 +207,7 @@ func serveAPI[T any](ctx context.Context, s *serve, service *deal.Service[T], lo
 	}
 	log.InfoContext(ctx, "ready", "listen", api.Addr().String(), "escrow", s.show().Show(service.Escrow()))
 	return until(ctx, service, api, httpapi.New(httpapi.Config{
-		Deals: service.Deals, Books: service.Books, Callers: tokens, Addresses: s.show(), Params: s.params, Now: s.now, NewID: newID, Log: log,
+		Deals: service.Deals, Books: service.Books, Callers: tokens, Addresses: s.show(), Params: s.params, NewID: newID, Log: log,
 	}))
 }
 
