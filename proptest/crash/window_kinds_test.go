@@ -20,7 +20,7 @@ func TestKinds(t *testing.T) {
 		{[]string{"gc"}, []Kind{Create, Fire, Deliver, Retry, DeadLetter, Requeue, Idempotent, InTx}},
 		{[]string{"registration"}, []Kind{Create, Fire, Chain, Answer, Deadline, Deliver, Retry, DeadLetter, Requeue, Idempotent}},
 		{[]string{"wal"}, []Kind{Create, Fire, Chain, Deadline, Deliver, Retry, DeadLetter, Requeue, Idempotent, InTx}},
-		{[]string{"deal"}, []Kind{Create, Fire, Answer, Deadline, Deliver, Retry, DeadLetter, Requeue, Idempotent, Keyed, Queryable, InTx}},
+		{[]string{"deal"}, []Kind{Create, Fire, Answer, Deadline, Deliver, Retry, DeadLetter, Requeue, Idempotent, Keyed, InTx}},
 		{[]string{"download", "unpack", "activate"}, []Kind{Create, Chain, Answer, Deliver, Retry, DeadLetter, Requeue, Idempotent, Cleanup}},
 		{[]string{"unpack", "activate", "download"}, []Kind{Started, Answer, Deadline, Deliver, Retry, DeadLetter, Requeue, Idempotent, Queryable, AtMostOnce, Cleanup}},
 		{[]string{"activate", "unpack", "download"}, []Kind{Started, Answer, Chain, Deliver, Retry, DeadLetter, Requeue, Idempotent, Queryable}},
