@@ -588,7 +588,8 @@ BEGIN
         OR OLD.status = 'STUCK' AND NEW.status = 'PLANNED'
         OR OLD.status = 'STUCK' AND NEW.status = 'ABANDONED'
         OR OLD.status = 'SIGNED' AND NEW.status = 'PLANNED'
-        OR NEW.entered_at <> NEW.updated_at THEN
+        OR NEW.entered_at <> NEW.updated_at AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'UNCLAIMED'))
+        OR NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status AND (NEW.last_event = 'UNCLAIMED') THEN
         IF NEW.transfer_id IS DISTINCT FROM OLD.transfer_id THEN
             RAISE EXCEPTION 'fsmgen: transfer %: immutable: transfer_id never changes, not from % to %', OLD.transfer_id, OLD.transfer_id, NEW.transfer_id
                 USING ERRCODE = 'FS003', TABLE = 'transfers', CONSTRAINT = 'transfer_transfer_id_immutable',
@@ -742,9 +743,18 @@ BEGIN
                     HINT = 'This edge does not exist.';
         END IF;
         IF NEW.entered_at <> NEW.updated_at THEN
-            RAISE EXCEPTION 'fsmgen: transfer %: step: the state is entered when the step is taken, not at %', NEW.transfer_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'UNCLAIMED')) THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: the state is entered when the step is taken, not at %', NEW.transfer_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
+        END IF;
+        IF NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status THEN
+            IF (NEW.last_event = 'UNCLAIMED') THEN
+                RAISE EXCEPTION 'fsmgen: transfer %: step: the step does not enter its state, and entered_at does not become %', NEW.transfer_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'transfers', CONSTRAINT = 'transfer_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
         END IF;
     END IF;
     IF OLD.status = 'WAITING' THEN

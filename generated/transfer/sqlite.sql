@@ -339,8 +339,12 @@ BEGIN
         -- what was signed is looked for before anything else is signed
         WHEN OLD.status = 'SIGNED' AND NEW.status = 'PLANNED' THEN
             RAISE(ABORT, 'fsmgen: transfer: invariant: signed_is_followed forbids OLD.status to NEW.status. This edge does not exist.')
-        WHEN NEW.entered_at <> NEW.updated_at THEN
+        WHEN NEW.entered_at <> NEW.updated_at
+            AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'UNCLAIMED')) THEN
             RAISE(ABORT, 'fsmgen: transfer: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status
+            AND (NEW.last_event = 'UNCLAIMED') THEN
+            RAISE(ABORT, 'fsmgen: transfer: step: the step does not enter its state, and entered_at does not become NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
         WHEN OLD.status = 'WAITING'
             AND NEW.last_event = 'ADDRESSED'
             AND NOT (NEW.recipient IS NOT NULL) THEN

@@ -37,7 +37,7 @@ var table = fsm.Table[Transition, State, Event]{
 	TransitionPlan:             {Name: "plan", Event: EventPlan, To: Planned, Effects: []string{"sign"}},
 	TransitionPlanUnclaimed:    {Name: "plan_unclaimed", Event: EventPlan, To: Waiting, Effects: []string{"tell_deal", "alert"}},
 	TransitionAddress:          {Name: "address", From: Waiting, Event: EventAddressed, To: Planned, Effects: []string{"sign"}},
-	TransitionRemind:           {Name: "remind", From: Waiting, Event: EventUnclaimed, To: Waiting, Effects: []string{"alert"}},
+	TransitionRemind:           {Name: "remind", From: Waiting, Event: EventUnclaimed, To: Waiting, Internal: true, Effects: []string{"alert"}},
 	TransitionSign:             {Name: "sign", From: Planned, Event: EventSignedAs, To: Signed, Effects: []string{"send"}},
 	TransitionNotSigned:        {Name: "not_signed", From: Planned, Event: EventFailed, To: Expired, Effects: []string{"tell_deal", "alert"}},
 	TransitionSend:             {Name: "send", From: Signed, Event: EventTried, To: Sent, Effects: []string{"follow"}},
