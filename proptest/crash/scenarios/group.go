@@ -120,26 +120,27 @@ func (c *Group) index(m *ir.Machine) int { return slices.Index(c.machines, m) }
 // in answer to an effect.
 func own(m *ir.Machine) map[*ir.Event]bool {
 	out := map[*ir.Event]bool{}
-	add := func(fires ...*ir.Fire) {
-		for _, f := range fires {
-			if f != nil {
-				out[f.Event] = true
-			}
-		}
+	for _, f := range fires(m) {
+		out[f.Event] = true
 	}
+	return out
+}
+
+// fires lists what the machine itself fires.
+func fires(m *ir.Machine) []*ir.Fire {
+	var out []*ir.Fire
 	for _, s := range m.States {
 		if s.Timeout != nil {
-			add(s.Timeout.Fire)
+			out = append(out, s.Timeout.Fire)
 		}
 	}
 	for _, r := range m.Rows {
-		add(r.Raise)
+		out = append(out, r.Raise)
 	}
 	for _, e := range m.Effects {
-		add(e.Returns...)
-		add(e.Fails, e.Lost)
+		out = append(append(out, e.Returns...), e.Fails, e.Lost)
 	}
-	return out
+	return slices.DeleteFunc(out, func(f *ir.Fire) bool { return f == nil })
 }
 
 // Callable lists the events, other than those of a creation, that callers alone

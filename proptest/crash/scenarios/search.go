@@ -37,12 +37,12 @@ type search struct {
 }
 
 // Search finds scenarios that take each transition of the machine under test. It returns
-// those that it did not find, and the states whose deadline fires in no scenario. Callers
+// those that it did not find or that are shut, and the states whose deadline fires in no scenario. Callers
 // fire the events that the machine fires itself only if nothing else takes a transition.
 func (c *Group) Search() (found []Scenario, missing []*ir.Row, silent []*ir.State) {
 	s := &search{Group: c, missing: map[*ir.Row]bool{}, waiting: map[*ir.State]bool{}, counters: c.counters()}
 	for _, r := range c.Proven().Rows {
-		if r.Reject == nil {
+		if r.Reject == nil && !shut(c.Proven(), r) {
 			s.missing[r] = true
 		}
 	}
@@ -67,7 +67,7 @@ func (c *Group) Search() (found []Scenario, missing []*ir.Row, silent []*ir.Stat
 		}
 	}
 	for _, r := range c.Proven().Rows {
-		if s.missing[r] {
+		if s.missing[r] || r.Reject == nil && shut(c.Proven(), r) {
 			missing = append(missing, r)
 		}
 	}
