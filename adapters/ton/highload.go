@@ -109,11 +109,10 @@ func (h *Highload) Sign(ctx context.Context, t Transfer, n uint64) (Signed, erro
 	if err != nil {
 		return Signed{}, err
 	}
-	nano, err := balanceOf(account)
-	if err != nil {
-		return Signed{}, fmt.Errorf("ton: wallet %s: %w", h.address, err)
+	if account.IsActive && account.State.Status == tlb.AccountStatusFrozen {
+		return Signed{}, fmt.Errorf("ton: wallet %s: %w", h.address, ErrFrozen)
 	}
-	if nano < t.Nano {
+	if nano := holdingOf(account).Nano; nano < t.Nano {
 		return Signed{}, fmt.Errorf("ton: transfer %d nano from %s: %w: it has %d", t.Nano, h.address, ErrBalance, nano)
 	}
 	created := view.Time.Add(-clockSlack)
@@ -138,17 +137,6 @@ func (h *Highload) Sign(ctx context.Context, t Transfer, n uint64) (Signed, erro
 		return Signed{}, fmt.Errorf("ton: sign a transfer from %s: %w", h.address, err)
 	}
 	return s, s.envelop(body.EndCell(), init)
-}
-
-// balanceOf returns what an account has. Its error is ErrFrozen if that can't be sent.
-func balanceOf(a *tlb.Account) (uint64, error) {
-	switch {
-	case !a.IsActive:
-		return 0, nil
-	case a.State.Status == tlb.AccountStatusFrozen:
-		return 0, ErrFrozen
-	}
-	return a.State.Balance.Nano().Uint64(), nil
 }
 
 // order is what the wallet gets signed.

@@ -1,6 +1,10 @@
 package ton
 
-import "context"
+import (
+	"context"
+
+	"github.com/xssnick/tonutils-go/tlb"
+)
 
 // Holding is what an account has.
 type Holding struct {
@@ -13,8 +17,15 @@ type Holding struct {
 // Holding returns what an account has at a view, with a proof.
 func (c *Client) Holding(ctx context.Context, at View, of Address) (Holding, error) {
 	a, err := c.account(ctx, at, of)
-	if err != nil || !a.IsActive {
+	if err != nil {
 		return Holding{}, err
 	}
-	return Holding{a.State.Balance.Nano().Uint64(), Cursor{LT: a.LastTxLT, Hash: [32]byte(a.LastTxHash)}}, nil
+	return holdingOf(a), nil
+}
+
+func holdingOf(a *tlb.Account) Holding {
+	if !a.IsActive {
+		return Holding{}
+	}
+	return Holding{a.State.Balance.Nano().Uint64(), Cursor{LT: a.LastTxLT, Hash: [32]byte(a.LastTxHash)}}
 }

@@ -106,10 +106,10 @@ func (w *Wallet) Sign(ctx context.Context, t Transfer) (Signed, error) {
 	if err != nil {
 		return Signed{}, fmt.Errorf("ton: wallet %s: %w", w.address, err)
 	}
-	if state.nano < t.Nano {
-		return Signed{}, fmt.Errorf("ton: transfer %d nano from %s: %w: it has %d", t.Nano, w.address, ErrBalance, state.nano)
+	if state.Nano < t.Nano {
+		return Signed{}, fmt.Errorf("ton: transfer %d nano from %s: %w: it has %d", t.Nano, w.address, ErrBalance, state.Nano)
 	}
-	s := Signed{Transfer: t, From: w.address, Seqno: state.seqno, ValidUntil: view.Time.Add(w.config.ValidFor), Since: state.last}
+	s := Signed{Transfer: t, From: w.address, Seqno: state.seqno, ValidUntil: view.Time.Add(w.config.ValidFor), Since: state.Last}
 	return s, w.sign(&s, state.deployed)
 }
 
@@ -156,18 +156,17 @@ func (c *Client) send(ctx context.Context, s Signed) error {
 
 // walletState is what an account says of a wallet.
 type walletState struct {
+	Holding
 	deployed bool
 	seqno    uint32
-	nano     uint64
-	last     Cursor
 }
 
 // stateOf reads a wallet. One that does not exist, or has no code yet, has the seqno 0.
 func stateOf(a *tlb.Account) (walletState, error) {
+	s := walletState{Holding: holdingOf(a)}
 	if !a.IsActive {
-		return walletState{}, nil
+		return s, nil
 	}
-	s := walletState{nano: a.State.Balance.Nano().Uint64(), last: Cursor{LT: a.LastTxLT, Hash: [32]byte(a.LastTxHash)}}
 	switch a.State.Status {
 	case tlb.AccountStatusUninit:
 		return s, nil
