@@ -153,30 +153,33 @@ func (g *generator) offerMethod(f *jen.File) {
 	if g.hasActors() {
 		in = append(in, jen.Id("by").Id("Actor"))
 	}
-	offers := g.byStateOf(func(s *ir.State) []jen.Code {
-		var code []jen.Code
-		var who, events = "", []jen.Code(nil)
-		offer := func() {
-			if len(events) > 0 {
-				code = append(code, jen.Id("x").Dot("May").Call(events...))
-			}
-		}
-		for _, ev := range g.m.Events {
-			if !g.leaves(s, ev) {
-				continue
-			}
-			may := g.whoMay(s, ev)
-			if text := source(may); text != who || len(events) == 0 {
-				offer()
-				who, events = text, []jen.Code{may}
-			}
-			events = append(events, jen.Lit(ev.Text))
-		}
-		offer()
-		return code
-	})
+	offers := g.byStateOf(g.offersIn)
 	declare(f, "offer tells x the events that can be fired in the state of r, as far as guards allow.", "",
 		jen.Func().Add(receiver()).Id("offer").Params(in...).Block(jen.Switch(jen.Id("r").Dot("State")).Block(offers.code()...)))
+}
+
+// offersIn offers the events of a state in the order of the spec. Events in sequence that the same
+// actors may fire share a call.
+func (g *generator) offersIn(s *ir.State) []jen.Code {
+	var code, call []jen.Code
+	who := ""
+	for _, ev := range g.m.Events {
+		if !g.leaves(s, ev) {
+			continue
+		}
+		may := g.whoMay(s, ev)
+		if text := source(may); call == nil || text != who {
+			if call != nil {
+				code = append(code, jen.Id("x").Dot("May").Call(call...))
+			}
+			who, call = text, []jen.Code{may}
+		}
+		call = append(call, jen.Lit(ev.Text))
+	}
+	if call != nil {
+		code = append(code, jen.Id("x").Dot("May").Call(call...))
+	}
+	return code
 }
 
 // whoMay tests for the rows of (s, ev) that accept whether the actor may fire one of them.

@@ -17,8 +17,8 @@ type parts struct {
 	methods []jen.Code
 }
 
-// longCondition is the complexity from which a condition gets a name: three clauses. A row does
-// too, or from longRow lines on.
+// longCondition is the complexity from which a condition has a method of its own: three clauses. A row
+// has one from the same complexity on, or from longRow lines on.
 const (
 	longCondition = 3
 	longRow       = 10
