@@ -284,6 +284,8 @@ func TestReadmeListsWhatIsFree(t *testing.T) {
 		wants := map[string][]string{
 			"deal": {
 				"| `counter_offer` | `COUNTER_OFFER` | `price_nano` |  |",
+				"| `fund` | `DEPOSIT_CONFIRMED` | `deposit_tx: $tx_hash`, `payout_nano: $price_nano - $withheld`, `commission_nano: $commission`, `fees_nano: $withheld - $commission` | " +
+					"`amount_nano >= $price_nano`<br>`amount_nano <= $surplus_above_nano`<br>`withheld < $price_nano`<br>`commission <= $withheld` |",
 				"| `approve` | `APPROVE` | `publish_by: $now + $publish_timeout` | `draft == $draft_version` |",
 			},
 			// run is stored in swept_run, and so the guard on it is judged.
