@@ -12,7 +12,6 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/client"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
-	"github.com/fsmgen/fsmgen/services/deal/internal/sqltx"
 	"github.com/fsmgen/fsmgen/services/deal/transfers"
 )
 
@@ -22,13 +21,9 @@ func (s *Service[T]) confirm(ctx context.Context, tx *engine.Tx[T], deal fsm.UUI
 	if d.Nano > math.MaxInt64 {
 		return fmt.Errorf("%d nano are more than there are", d.Nano)
 	}
-	var price int64
-	found, err := sqltx.One(ctx, s.config.Database.in(tx.Tx), "SELECT price_nano FROM deals WHERE deal_id = $1", []any{deal.String()}, &price)
-	switch {
-	case err != nil:
-		return fmt.Errorf("read the price of deal %s: %w", deal, err)
-	case !found:
-		return fmt.Errorf("there is no deal %s", deal)
+	price, err := s.Books.Price(ctx, tx.Tx, deal)
+	if err != nil {
+		return err
 	}
 	event := machine.DepositConfirmed{TxHash: d.Hash.String(), AmountNano: int64(d.Nano), Withheld: price}
 	// Terms that leave nothing to pay out fund no deal: with all of it withheld the deposit goes back.

@@ -1,10 +1,11 @@
 // Package books answers questions about deals that no record answers alone: what the ledger of a deal
-// says, and which deals a user has.
+// says, which deals a user has, and what one costs.
 package books
 
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -60,6 +61,18 @@ func (b *Books[T]) Balances(ctx context.Context, id fsm.UUID) (balances map[ledg
 		return err
 	})
 	return balances, err
+}
+
+// Price returns the price of a deal, in nano, in a transaction of the caller.
+func (b *Books[T]) Price(ctx context.Context, tx T, id fsm.UUID) (nano int64, err error) {
+	found, err := sqltx.One(ctx, b.in(tx), "SELECT price_nano FROM deals WHERE deal_id = $1", []any{id.String()}, &nano)
+	if err == nil && !found {
+		err = errors.New("there is no such deal")
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the price of deal %s: %w", id, err)
+	}
+	return nano, nil
 }
 
 // Totals returns the balances over all deals: see ledger.Ledger.

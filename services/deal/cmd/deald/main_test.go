@@ -204,6 +204,7 @@ func TestCommandLines(t *testing.T) {
 		{append([]string{"serve"}, append(files, "--ton", broken)...), exitFailed, broken},
 		{[]string{"serve", "now"}, exitUsage, `unexpected argument "now"`},
 		{[]string{"reconcile"}, exitUsage, "--ton and --wallet-key are needed"},
+		{[]string{"reconcile", "--ton", w.network, "--wallet-key", w.wallet, "--dir", filepath.Join(w.dir, "elsewhere")}, exitUsage, "there are no deals"},
 		{[]string{"token"}, exitUsage, "--keys"},
 		{[]string{"token", "--keys", broken, "--user", "7"}, exitFailed, "openssl rand -hex 32"},
 		{[]string{"token", "--dance"}, exitUsage, "deald token --help"},

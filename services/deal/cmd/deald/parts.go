@@ -43,7 +43,8 @@ func (n network) Shown(raw string) (string, error) {
 	return n.Show(a), err
 }
 
-func (s *serve) show() network {
+// chain is the network whose addresses users give and see.
+func (s *serve) chain() network {
 	if s.testnet {
 		return network{ton.Testnet}
 	}

@@ -19,7 +19,7 @@ func newReconcile(w world) *cobra.Command {
 		Use:   "reconcile",
 		Short: "Compare the chain with the books",
 		Long: `Compare what all wallets have on the chain with what the ledger says, and print every
-difference. It changes nothing, and may run beside daemons: what is under way, or not
+difference. It changes no deal and no entry, and may run beside daemons: what is under way, or not
 booked yet, explains a difference and is listed. Exit code 1 if chain and books differ.`,
 		Example: `  deald reconcile --ton global.config.json --wallet-key wallet.key
   deald reconcile --ton global.config.json --wallet-key wallet.key --json`,

@@ -101,7 +101,7 @@ func (s *serve) serviceFlags(c *cobra.Command) {
 	f.StringVar(&s.posts, "posts", "", "`folder` where posts are published (default posts in --dir)")
 	f.StringSliceVar(&s.brokers, "kafka", nil, "`brokers` that deal.events are published to, host:port")
 	f.StringVar(&s.topic, "kafka-topic", "deal.events", "their `topic`")
-	f.BoolVar(&s.params.SilenceAsDocumented, "silence-pays", false, "pay what nobody has verified in time, as document 003 says; else an operator decides")
+	f.BoolVar(&s.params.SilenceAsDocumented, "silence-pays", false, "pay what was not verified in time, as document 003 says; else an operator decides")
 	f.StringVar(&s.api.Listen, "listen", "127.0.0.1:8410", "address of the HTTP API; port 0: any")
 	f.StringVar(&s.api.Cert, "tls-cert", "", "`file` with the certificate of the HTTP API; default: no TLS")
 	f.StringVar(&s.api.Key, "tls-key", "", "`file` with its key")
@@ -126,10 +126,14 @@ func (s *serve) run(c *cobra.Command) error {
 }
 
 func (s *serve) onSQLite(ctx context.Context) (err error) {
+	file := filepath.Join(s.dir, "deals.db")
+	if _, err := os.Stat(file); s.reconciles && err != nil {
+		return usageError{fmt.Errorf("--dir: there are no deals: %w", err)}
+	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	store, err := sqlite.Open(ctx, filepath.Join(s.dir, "deals.db"), sqlite.Options{})
+	store, err := sqlite.Open(ctx, file, sqlite.Options{})
 	if err != nil {
 		return err
 	}
@@ -185,11 +189,11 @@ func workOn[T any](ctx context.Context, s *serve, db deal.Database[T]) (err erro
 	if err != nil {
 		return err
 	}
-	if err := service.Migrate(ctx); err != nil {
-		return err
-	}
 	if s.reconciles {
 		return reconcile(ctx, s, service)
+	}
+	if err := service.Migrate(ctx); err != nil {
+		return err
 	}
 	return serveAPI(ctx, s, service, log)
 }
@@ -205,9 +209,9 @@ func serveAPI[T any](ctx context.Context, s *serve, service *deal.Service[T], lo
 	if err != nil {
 		return usageError{err}
 	}
-	log.InfoContext(ctx, "ready", "listen", api.Addr().String(), "escrow", s.show().Show(service.Escrow()))
+	log.InfoContext(ctx, "ready", "listen", api.Addr().String(), "escrow", s.chain().Show(service.Escrow()))
 	return until(ctx, service, api, httpapi.New(httpapi.Config{
-		Deals: service.Deals, Books: service.Books, Callers: tokens, Addresses: s.show(), Params: s.params, NewID: newID, Log: log,
+		Deals: service.Deals, Books: service.Books, Callers: tokens, Addresses: s.chain(), Params: s.params, NewID: newID, Log: log,
 	}))
 }
 
