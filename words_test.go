@@ -36,7 +36,7 @@ var personal = []string{
 func TestWords(t *testing.T) {
 	t.Parallel()
 	checked, comments := 0, 0
-	for _, file := range goFiles(t, "runtime", "adapters", "proptest") {
+	for _, file := range goFiles(t, "runtime", "adapters", "proptest", "services/deal", "services/internal") {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)

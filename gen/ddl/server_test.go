@@ -25,11 +25,11 @@ type server struct {
 	showsValues bool
 	// errorCodes: an error has the SQLSTATE of its rule and names its constraint.
 	errorCodes bool
-	// asksAtCommit: a trigger asks at the end of the transaction whether each step is told.
+	// asksAtCommit: a trigger asks at the end of the transaction whether each step has its history row.
 	asksAtCommit bool
 	// triggersOfTables: DROP TRIGGER names the table.
 	triggersOfTables bool
-	// forget lifts the rule that each step is told, as far as a transaction that is rolled
+	// forget lifts the rule that each step has its history row, as far as a transaction that is rolled
 	// back may meet it: of a script, or with statements that follow it.
 	forget     func(script string) string
 	forgetting string

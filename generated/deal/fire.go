@@ -346,7 +346,7 @@ func (r *Record) fireOverdue(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventOverdue, by)
 		}
-		// Added: whether the post is there only a person can say, and an operator is reminded until he has decided (F-003-4).
+		// Added: only an operator can say whether the post is there, and is alerted again and again until then (F-003-4).
 		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldPublisherSilent(by)
 		}
@@ -1460,8 +1460,8 @@ func (r *Record) fireAutoApprove(e AutoApprove, by Actor, now time.Time) (Steps,
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAutoApprove, by)
 		}
-		// Added: a row of Timeouts that the transition tables lack (F-003-2), if the operator of the platform wants it; else silence pays
-		// nobody (F-003-3).
+		// Added: a row of Timeouts that the transition tables lack (F-003-2), if the param says so; else an operator
+		// decides (F-003-3).
 		if e.Pays {
 			if !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.PayoutNano.IsSet || r.AdvertiserID == r.OwnerID {
 				return Steps{}, r.unheldAutoApprove(e, by)

@@ -13,7 +13,7 @@ type Params struct {
 	ReviewTimeout      time.Duration `json:"review_timeout"`
 	// The document has 24h, as long as what is verified takes: the verifier needs time to answer (F-003-3).
 	VerificationTimeout time.Duration `json:"verification_timeout"`
-	// false: what nobody verified goes to an operator. true: it is paid, as the document says (F-003-3).
+	// false: what was not verified goes to an operator. true: it is paid, as the document says (F-003-3).
 	SilenceAsDocumented bool `json:"silence_as_documented"`
 	// Ours, for states that hold money and can wait for ever in the document; there is none where one is very long (F-003-4).
 	PublishTimeout time.Duration `json:"publish_timeout"`

@@ -47,7 +47,7 @@ func firstDeposit[T any](w *world[T]) {
 	w.wantCount(2, "transfers")
 }
 
-// TestOnce: whoever finds a deposit, and how often, it is credited once.
+// TestOnce: a deposit is credited once, in however many processes and however often it is found.
 func TestOnce(t *testing.T) { onBoth(t, once[*sql.Tx], once[pgx.Tx]) }
 
 func once[T any](w *world[T]) {
@@ -195,9 +195,9 @@ func killed[T any](w *world[T]) {
 	n := 0
 	for ended := true; ended; n++ {
 		w.pay(tontest.Payment{To: library(at), Nano: coin})
-		s := &mortalStore[T]{Store: w.database.Store, left: n}
-		mortal := w.newEngine(s)
-		_, err := w.watcher(w.newCredits(mortal)).Round(w.Context())
+		s := &crashingStore[T]{Store: w.database.Store, left: n}
+		crashing := w.newEngine(s)
+		_, err := w.watcher(w.newCredits(crashing)).Round(w.Context())
 		if ended = s.ended; ended != errors.Is(err, errEnded) {
 			w.Errorf("ended after %d boundaries is %v: %v", n, ended, err)
 		}
@@ -213,14 +213,14 @@ func killed[T any](w *world[T]) {
 
 var errEnded = errors.New("the process has ended")
 
-// mortalStore is the store of a process that ends before or after a transaction.
-type mortalStore[T any] struct {
+// crashingStore is the store of a process that ends before or after a transaction.
+type crashingStore[T any] struct {
 	store.Store[T]
 	left  int
 	ended bool
 }
 
-func (s *mortalStore[T]) InTx(ctx context.Context, f func(T) error) error {
+func (s *crashingStore[T]) InTx(ctx context.Context, f func(T) error) error {
 	if s.ends() {
 		return errEnded
 	}
@@ -231,7 +231,7 @@ func (s *mortalStore[T]) InTx(ctx context.Context, f func(T) error) error {
 	return err
 }
 
-func (s *mortalStore[T]) ends() bool {
+func (s *crashingStore[T]) ends() bool {
 	s.ended = s.ended || s.left == 0
 	s.left--
 	return s.ended

@@ -211,7 +211,7 @@ func atOnce[T any](b books[T], waits func(T) bool) {
 	b.holds(deal, map[ledger.Account]int64{ledger.ExternalTON: -100, ledger.Escrow(deal): 0, ledger.Owner(8): 100})
 }
 
-// TestTheBooksAreAppendOnly for whoever has the password of the database.
+// TestTheBooksAreAppendOnly also for an owner of the database.
 func TestTheBooksAreAppendOnly(t *testing.T) {
 	t.Parallel()
 	onBoth(t, appendOnly[*sql.Tx], func(b books[pgx.Tx]) {

@@ -105,7 +105,7 @@ func tooMuch[T any](w *world[T]) {
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	whole := transfers.Config[*sql.Tx]{
-		Escrow: mortalWallet{}, Deposits: func(context.Context, fsm.UUID) (transfers.Wallet, error) { return nil, errors.New("none") },
+		Escrow: crashingWallet{}, Deposits: func(context.Context, fsm.UUID) (transfers.Wallet, error) { return nil, errors.New("none") },
 		Database: &transfers.Database[*sql.Tx]{}, Ledger: ledger.SQLite(), Deals: &hears{}, Operators: &hears{},
 	}
 	if _, err := transfers.New(whole); err != nil {

@@ -111,7 +111,7 @@ func (w *world[T]) signatures(id fsm.UUID) map[string]bool {
 }
 
 // TestStuck: a transfer that the chain says nothing of, because the liteserver lies, waits for an
-// operator, is signed by nobody meanwhile, and is found after all.
+// operator, is not signed again meanwhile, and is found after all.
 func TestStuck(t *testing.T) { onBoth(t, stuck[*sql.Tx], stuck[pgx.Tx]) }
 
 func stuck[T any](w *world[T]) {

@@ -18,9 +18,8 @@ import (
 	"github.com/fsmgen/fsmgen/services/deal/transfers"
 )
 
-// life is that of a process, which ends at one of its boundaries: before or after a transaction, or a
-// call of the wallet.
-type life struct {
+// crash ends a process at one of its boundaries: before or after a transaction, or a call of the wallet.
+type crash struct {
 	mu     sync.Mutex
 	left   int // boundaries until it ends
 	passed []string
@@ -30,40 +29,40 @@ type life struct {
 var errEnded = errors.New("the process has ended")
 
 // passes reports that the process is at a boundary. Its error is errEnded if it does not go on.
-func (l *life) passes(boundary string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.left == 0 {
-		l.ended = true
+func (c *crash) passes(boundary string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left == 0 {
+		c.ended = true
 	}
-	if l.ended {
+	if c.ended {
 		return errEnded
 	}
-	l.left--
-	l.passed = append(l.passed, boundary)
+	c.left--
+	c.passed = append(c.passed, boundary)
 	return nil
 }
 
 // around calls f between two boundaries.
-func (l *life) around(what string, f func() error) error {
-	if err := l.passes("before " + what); err != nil {
+func (c *crash) around(what string, f func() error) error {
+	if err := c.passes("before " + what); err != nil {
 		return err
 	}
 	err := f()
-	return errors.Join(err, l.passes("after "+what))
+	return errors.Join(err, c.passes("after "+what))
 }
 
-// mortalStore is the store of a process that ends.
-type mortalStore[T any] struct {
+// crashingStore is the store of a process that ends.
+type crashingStore[T any] struct {
 	store.Store[T]
-	of *life
+	of *crash
 }
 
-func (s mortalStore[T]) InTx(ctx context.Context, f func(T) error) error {
+func (s crashingStore[T]) InTx(ctx context.Context, f func(T) error) error {
 	return s.of.around("a transaction", func() error { return s.Store.InTx(ctx, f) })
 }
 
-func (s mortalStore[T]) Claim(ctx context.Context, c store.Claim) (tasks []store.Task, err error) {
+func (s crashingStore[T]) Claim(ctx context.Context, c store.Claim) (tasks []store.Task, err error) {
 	err = s.of.around("a claim", func() error {
 		tasks, err = s.Store.Claim(ctx, c)
 		return err
@@ -71,14 +70,14 @@ func (s mortalStore[T]) Claim(ctx context.Context, c store.Claim) (tasks []store
 	return tasks, err
 }
 
-// mortalWallet is the wallet of a process that ends. It keeps what was sent.
-type mortalWallet struct {
+// crashingWallet is the wallet of a process that ends. It keeps what was sent.
+type crashingWallet struct {
 	transfers.Wallet
-	of   *life
+	of   *crash
 	sent map[string]int
 }
 
-func (w mortalWallet) Sign(ctx context.Context, t ton.Transfer) (s ton.Signed, err error) {
+func (w crashingWallet) Sign(ctx context.Context, t ton.Transfer) (s ton.Signed, err error) {
 	err = w.of.around("Sign", func() error {
 		s, err = w.Wallet.Sign(ctx, t)
 		return err
@@ -86,14 +85,14 @@ func (w mortalWallet) Sign(ctx context.Context, t ton.Transfer) (s ton.Signed, e
 	return s, err
 }
 
-func (w mortalWallet) Send(ctx context.Context, s ton.Signed) error {
+func (w crashingWallet) Send(ctx context.Context, s ton.Signed) error {
 	return w.of.around("Send", func() error {
 		w.sent[string(s.BOC)]++
 		return w.Wallet.Send(ctx, s)
 	})
 }
 
-func (w mortalWallet) Outcome(ctx context.Context, s ton.Signed) (o ton.Outcome, err error) {
+func (w crashingWallet) Outcome(ctx context.Context, s ton.Signed) (o ton.Outcome, err error) {
 	err = w.of.around("Outcome", func() error {
 		o, err = w.Wallet.Outcome(ctx, s)
 		return err
@@ -111,25 +110,25 @@ func killed[T any](w *world[T]) {
 	n := 0
 	for done := false; !done; n++ {
 		before := w.chain.Balance(w.chain.Faucet())
-		l, sent := &life{left: n}, map[string]int{}
+		c, sent := &crash{left: n}, map[string]int{}
 		again := func(d *transfers.Database[T]) transfers.Wallet {
-			return mortalWallet{w.shared(d), &life{left: -1}, sent}
+			return crashingWallet{w.shared(d), &crash{left: -1}, sent}
 		}
-		w.first = w.process(mortalStore[T]{w.database.Store, l}, func(d *transfers.Database[T]) transfers.Wallet {
-			return mortalWallet{w.shared(d), l, sent}
+		w.first = w.process(crashingStore[T]{w.database.Store, c}, func(d *transfers.Database[T]) transfers.Wallet {
+			return crashingWallet{w.shared(d), c, sent}
 		})
-		mortal := w.first
+		crashing := w.first
 		w.first = survivor
 		id := w.plan(transfer.KindPayout, w.owner(), coin)
-		done = w.lives(mortal, l, id.String())
+		done = w.runs(crashing, c, id.String())
 		w.first = w.process(w.database.Store, again)
 		w.until(transfer.Confirmed, id)
 		if len(sent) != 1 {
-			w.Errorf("killed after %d boundaries (%v): %d messages were sent", n, l.passed, len(sent))
+			w.Errorf("killed after %d boundaries (%v): %d messages were sent", n, c.passed, len(sent))
 		}
 		w.paid(before, coin)
-		if len(l.passed) > 0 {
-			boundaries[l.passed[len(l.passed)-1]]++
+		if len(c.passed) > 0 {
+			boundaries[c.passed[len(c.passed)-1]]++
 		}
 	}
 	w.check()
@@ -141,13 +140,13 @@ func killed[T any](w *world[T]) {
 	fmt.Fprintf(w.Output(), "killed at %d of %d boundaries\n", n-1, n-1)
 }
 
-// lives lets a process go on until its end or that of its work, and reports whether its work has ended.
-func (w *world[T]) lives(p *process[T], l *life, id string) bool {
+// runs lets a process go on until its end or that of its work, and reports whether its work has ended.
+func (w *world[T]) runs(p *process[T], c *crash, id string) bool {
 	w.Helper()
 	for range 100 {
 		for {
 			n, err := p.Step(w.Context())
-			if l.ended {
+			if c.ended {
 				return false
 			}
 			w.must(err)

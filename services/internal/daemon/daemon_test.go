@@ -81,7 +81,7 @@ func bearer(token string) func(*http.Request) {
 	return func(q *http.Request) { q.Header.Set("Authorization", "Bearer "+token) }
 }
 
-// file writes a file that nobody else can read.
+// file writes a file that only its owner can read.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")

@@ -62,7 +62,7 @@ func newWorld(t *testing.T) *world {
 	w.at, err = ton.WalletAddress(key.Public().(ed25519.PublicKey), 1)
 	w.must(err)
 	w.Escrow, w.Deposits = w.escrow.Address(), map[ton.Address]fsm.UUID{w.at: deal}
-	w.engine, err = engine.New(w.Database.Store, engine.Config{}, transfer.Define(liar{}, transfer.DefaultParams()))
+	w.engine, err = engine.New(w.Database.Store, engine.Config{}, transfer.Define(confirmsAll{}, transfer.DefaultParams()))
 	w.must(err)
 	w.must(w.engine.Migrate(t.Context()))
 	w.must(w.Database.InTx(t.Context(), func(tx *sql.Tx) error { return w.books.Migrate(t.Context(), tx) }))
@@ -122,27 +122,29 @@ func (w *world) pays(n uint64, nano uint64, comment string) {
 	w.post(ledger.Failed(deal, s.BodyHash.String(), int64(o.Fees)))
 }
 
-// liar answers that every transfer is confirmed.
-type liar struct{}
+// confirmsAll answers that every transfer is confirmed.
+type confirmsAll struct{}
 
-func (liar) Sign(_ context.Context, _ fsm.Dispatch, e transfer.SignEffect) (transfer.SignAnswer, error) {
+func (confirmsAll) Sign(_ context.Context, _ fsm.Dispatch, e transfer.SignEffect) (transfer.SignAnswer, error) {
 	return transfer.SignedAs{Boc: "x", BodyHash: e.TransferID.String(), ValidUntil: time.Unix(0, 0), SinceHash: "x"}, nil
 }
 
-func (liar) Send(context.Context, fsm.Dispatch, transfer.SendEffect) (transfer.SendAnswer, error) {
+func (confirmsAll) Send(context.Context, fsm.Dispatch, transfer.SendEffect) (transfer.SendAnswer, error) {
 	return transfer.Tried{}, nil
 }
 
-func (liar) Follow(context.Context, fsm.Dispatch, transfer.FollowEffect) (transfer.FollowAnswer, error) {
+func (confirmsAll) Follow(context.Context, fsm.Dispatch, transfer.FollowEffect) (transfer.FollowAnswer, error) {
 	return transfer.Found{TxHash: "x"}, nil
 }
 
-func (liar) BookSent(context.Context, *sql.Tx, fsm.Dispatch, transfer.BookSentEffect) error {
+func (confirmsAll) BookSent(context.Context, *sql.Tx, fsm.Dispatch, transfer.BookSentEffect) error {
 	return nil
 }
-func (liar) BookFee(context.Context, *sql.Tx, fsm.Dispatch, transfer.BookFeeEffect) error { return nil }
-func (liar) TellDeal(context.Context, fsm.Dispatch, transfer.TellDealEffect) error        { return nil }
-func (liar) Alert(context.Context, fsm.Dispatch, transfer.AlertEffect) error              { return nil }
+func (confirmsAll) BookFee(context.Context, *sql.Tx, fsm.Dispatch, transfer.BookFeeEffect) error {
+	return nil
+}
+func (confirmsAll) TellDeal(context.Context, fsm.Dispatch, transfer.TellDealEffect) error { return nil }
+func (confirmsAll) Alert(context.Context, fsm.Dispatch, transfer.AlertEffect) error       { return nil }
 
 // confirmed makes a payout that is confirmed.
 func (w *world) confirmed() (id fsm.UUID) {
